@@ -21,8 +21,8 @@ type app = func(e *sweep.Env) error
 // twin is an application with one bug, or the same without it.
 type twin = func(e *sweep.Env, mended bool) error
 
-// holds is how Truth begins. It names what differs, and not how: that may be somebody's
-// words, or a key.
+// holds is the beginning of a finding of Truth, which names the kind of thing that differs
+// and not its content, which may be a person's words or a key.
 const holds = "the application reported nothing, but the service holds something else than the baseline leaves "
 
 // apps are applications with one bug each, with the checks that find it and, here and
@@ -98,7 +98,7 @@ var apps = []struct {
 	}, "Red", "Green")},
 	{"a doubt that is forgotten by a second death", []string{"lost note_1/dies,restart.Status_1/dies_before"}, forgetsDoubt},
 	{"a doubt that is reported before it is noted", nil, noteDoubt},
-	{"doubt for ever", nil, welcome(deliver, "Ready")},
+	{"doubt forever", nil, welcome(deliver, "Ready")},
 	{"another call in place of a look", []string{"swallowed", "truth " + holds + "(provider key)"}, broken(looks)},
 	{"a look whether the key is stored", nil, mended(looks)},
 	{"another agent's channel in place of one that failed", []string{"swallowed EnableSMS_1/bad_request/once", "truth " + holds + "(sms)"}, func(e *sweep.Env) error {
@@ -123,7 +123,7 @@ var apps = []struct {
 		}
 		return nil
 	}},
-	{"an agent that is gone and asked for ever", []string{"resumes"}, func(e *sweep.Env) error {
+	{"an agent that is gone and asked forever", []string{"resumes"}, func(e *sweep.Env) error {
 		id, err := agentOf(e)
 		if err == nil {
 			err = send(e, id, "Hello")
@@ -182,7 +182,7 @@ func remove(e *sweep.Env, name string) error {
 	return os.RemoveAll(filepath.Join(e.Dir, name)) // no error where there is nothing
 }
 
-// agentOf returns the agent of Dir, and creates it where there is none.
+// agentOf returns the agent that is stored in Dir, or creates one.
 func agentOf(e *sweep.Env) (string, error) {
 	return created(e, func(id string) error {
 		e.Log("created", id) // which the next start cannot read
@@ -190,8 +190,8 @@ func agentOf(e *sweep.Env) (string, error) {
 	})
 }
 
-// created is agentOf with another way to keep the agent. Whether a creation was
-// carried out whose answer is lost nobody can look up: it says so.
+// created is agentOf with another way to keep the agent. If the answer to a creation is
+// lost, nobody can find out whether it was carried out, so created reports that.
 func created(e *sweep.Env, keep func(id string) error) (string, error) {
 	if id := get(e, "agent"); id != "" {
 		return id, remove(e, "creating")
@@ -212,8 +212,8 @@ func created(e *sweep.Env, keep func(id string) error) (string, error) {
 	return "", err
 }
 
-// deliver sends a text at most once, under a name of its own: it notes what it is
-// about to do, and says what is in doubt.
+// deliver sends a text at most once, under its own name: it notes what it is about to do,
+// and reports what is in doubt.
 func deliver(e *sweep.Env, id, name, s string) error {
 	switch get(e, name) {
 	case "sent":
@@ -243,7 +243,7 @@ func forget404(e *sweep.Env, err error) error {
 	return err
 }
 
-// mine returns an agent that somebody else sees to, as to another one: it costs no call.
+// mine returns an agent that the test adds, like a second one, so it costs no call.
 func mine(e *sweep.Env) (id string) {
 	for _, id := range []string{"mine", "other"} {
 		if _, found := e.Fake.Agent(id); !found {
@@ -408,7 +408,7 @@ func tell(ids ...string) app {
 	}
 }
 
-// save keeps an agent at a point of its own. Broken, it does not report that it could not.
+// save keeps an agent at its own point. Broken, it does not report that it could not.
 func save(e *sweep.Env, mended bool) error {
 	_, err := created(e, func(id string) error {
 		err := e.Point("save")

@@ -21,15 +21,15 @@ type Call struct {
 	Attempts []Attempt // the attempts that left the client
 	Err      error     // the error that the client returned; also nil while the call is under way
 
-	spec      *spec.Endpoint
-	begun     time.Time // by the fake's clock
-	ended     bool
-	goroutine string // the goroutine that made the call
-	own       bool   // the goroutine is the scenario's own
-	expired   bool   // the call's deadline has passed by the fake's clock, though not yet in real time
-	content   uint64 // digest of the request body and of the agent; 0 before the first request
-	subject   string // the message's text, or the creation's customer_ref
-	key       string // the provider key in the request; "" for none
+	spec         *spec.Endpoint
+	begun        time.Time // by the fake's clock
+	ended        bool
+	goroutine    string // the goroutine that made the call
+	fromScenario bool   // the goroutine is the scenario's own
+	expired      bool   // the call's deadline has passed by the fake's clock, though not yet in real time
+	content      uint64 // digest of the request body and of the agent; 0 before the first request
+	subject      string // the message's text, or the creation's customer_ref
+	key          string // the provider key in the request; "" for none
 }
 
 // Attempt is one request.

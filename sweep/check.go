@@ -32,16 +32,16 @@ const (
 	// restart come too late, because the failure was unknown until then. An Env.Point that
 	// failed is like a call: passing it later makes up for the failure.
 	Swallowed Check = "swallowed"
-	// Truth: nothing was reported, but the state of the service differs from the baseline in
-	// more than identifiers and times. The order of an agent's messages counts too, if all
-	// calls come from the scenario's goroutine. After a death, it counts what is missing
-	// after all restarts, in any order, unless the baseline's restarts take something away as
-	// well. What is there twice is for Doubled and LostAgent. Agents that differ only in an
-	// ID such as agent_7 are not told apart. The provider key of an agent is not compared,
-	// since the fake does not show it. An agent for which a fault answered 404 counts as
-	// gone, even if the service still has it: an application may go on with another agent
-	// without a report. So Truth ignores such a run, and LostAgent and Doubled do not count
-	// that agent.
+	// Truth: nothing was reported, but the state of the service differs from the baseline
+	// in more than identifiers and times. The order of an agent's messages counts too, if
+	// all calls come from the scenario's goroutine. After a death, it counts what is
+	// missing after all restarts, in any order, unless the baseline's restarts take
+	// something away as well. Duplicates are for Doubled and LostAgent. Agents that differ
+	// only in an ID such as agent_7 are not distinguished. The provider key of an agent is
+	// not compared, since the fake does not show it. An agent for which a fault answered
+	// 404 counts as gone, even if the service still has it: an application may go on with
+	// another agent without a report. So Truth ignores such a run, and LostAgent and
+	// Doubled do not count that agent.
 	Truth Check = "truth"
 	// Lost: after all restarts, a message or a customer's agent that the baseline has is
 	// missing, and the application has not named it. One text counts as one message, also if
@@ -58,9 +58,9 @@ const (
 	//   - it was not tried, a creation is in doubt, and the application waits for somebody's
 	//     decision; see Resumes.
 	Lost Check = "lost"
-	// LostAgent: there is an agent whose identifier is neither in Env.Dir, in a file or in a
-	// file's name, nor in a text of the application, and there are more such agents than in
-	// the baseline. It is forgiven if a creation was in doubt, and the doubt was reported.
+	// LostAgent: nobody knows an agent: its identifier is in no file and no file name of
+	// Env.Dir, and in no text of the application. The run has more such agents than the
+	// baseline. It is forgiven if a creation was in doubt, and the doubt was reported.
 	LostAgent Check = "lost agent"
 	// Doubled: an agent has one text, or there are agents with one customer_ref, more often
 	// than in the baseline. It is forgiven if a call about it was in doubt and a report has
@@ -115,7 +115,7 @@ type reportFunc func(check Check, about *spec.Endpoint, says string, args ...any
 
 // checkExecution runs the checks of one execution.
 func (rec *record) checkExecution(found reportFunc) {
-	usual, reports, all := rec.baselineExecutions(), rec.reports(), rec.said()
+	baseline, reports, all := rec.baselineExecutions(), rec.reports(), rec.said()
 	if rec.stalled != "" { // the execution was still running, so the state that it left shows nothing
 		found(Ends, nil, "the scenario %s", rec.stalled)
 		return
@@ -130,20 +130,20 @@ func (rec *record) checkExecution(found reportFunc) {
 		found(Ends, nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", rec.lasted.Round(time.Second), rec.maxLasted.Round(time.Second))
 	}
 	for i, c := range rec.calls {
-		if len(reports) == 0 && c.failed() && !rec.usuallyFails(c) && !c.madeGood(rec.calls[i+1:]) {
-			found(Swallowed, c.spec, "%s failed (%v), no later call in the same execution made it good, and the application reported nothing", c.Name, c.Err)
+		if len(reports) == 0 && c.failed() && !rec.failsInBaseline(c) && !c.madeUpFor(rec.calls[i+1:]) {
+			found(Swallowed, c.spec, "%s failed (%v), no later call in the same execution made up for it, and the application reported nothing", c.Name, c.Err)
 		}
 	}
 	if len(reports) == 0 && rec.failedPoint != "" {
 		found(Swallowed, nil, "%s failed, was not passed later in the same execution, and the application reported nothing", rec.failedPoint)
 	}
 	if rec.requests > rec.maxRequests {
-		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(rec.requests, "request"), max(usual[0].requests, usual[1].requests))
+		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(rec.requests, "request"), max(baseline[0].requests, baseline[1].requests))
 	}
-	if rec.deadKeyRequests > max(3, usual[0].deadKeyRequests, usual[1].deadKeyRequests) {
+	if rec.deadKeyRequests > max(3, baseline[0].deadKeyRequests, baseline[1].deadKeyRequests) {
 		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", rec.deadKeyRequests)
 	}
-	if len(rec.leaked) > max(len(usual[0].leaked), len(usual[1].leaked)) {
+	if len(rec.leaked) > max(len(baseline[0].leaked), len(baseline[1].leaked)) {
 		found(Leak, nil, "%s left over:\n%s", plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
 	}
 	if strings.Contains(all, rec.fake.Key()) || slices.ContainsFunc(rec.calls, func(c *Call) bool { return c.key != "" && strings.Contains(all, c.key) }) {
@@ -166,8 +166,8 @@ var confirms = map[*spec.Endpoint]*spec.Endpoint{
 	spec.EnableSMS: spec.GetAgent, spec.SetBYOK: spec.GetBYOK, spec.ClearBYOK: spec.GetBYOK,
 }
 
-// madeGood reports whether one of the later calls made up for the failure of this call.
-func (c *Call) madeGood(later []*Call) bool {
+// madeUpFor reports whether one of the later calls made up for the failure of this call.
+func (c *Call) madeUpFor(later []*Call) bool {
 	gone := errors.Is(c.Err, agentmessaging.ErrNotFound)
 	for _, l := range later {
 		switch {
@@ -206,7 +206,7 @@ func (r *run) named(text string, calls []*Call) bool {
 // vagueReports counts the reports that may be about anything: they are not the error of a
 // call, and name no message. A report that a restart repeats counts once.
 func (r *run) vagueReports(records ...*record) (n int) {
-	calls, subjects := r.calls(), r.usual()[0].left.state.subjects()
+	calls, subjects := r.calls(), r.baselineRecords()[0].left.state.subjects()
 	var vague [][]statement
 	for _, rec := range records {
 		vague = append(vague, slices.DeleteFunc(rec.reports(), func(t statement) bool {
@@ -215,7 +215,7 @@ func (r *run) vagueReports(records ...*record) (n int) {
 			})
 		}))
 	}
-	for _, times := range r.records[0].baseline.varied.mostOften(vague...) {
+	for _, times := range r.records[0].baseline.varied.maxCounts(vague...) {
 		n += times
 	}
 	return n
@@ -246,7 +246,7 @@ func (rec *record) inDoubt(c *Call) bool {
 // baseline has too. So a temporary file that was not yet moved into place does not count.
 func (rec *record) keeps(id string) bool {
 	for path, entry := range rec.left.dir {
-		if _, usual := rec.baseline.records[0].left.dir[path]; usual && strings.Contains(path+"\n"+entry.Content, id) {
+		if _, inBaseline := rec.baseline.records[0].left.dir[path]; inBaseline && strings.Contains(path+"\n"+entry.Content, id) {
 			return true
 		}
 	}
@@ -256,18 +256,18 @@ func (rec *record) keeps(id string) bool {
 // truth makes the check Truth. If the process died, the restarts have to do the work. They
 // may do some of it twice, which other checks judge, so only what is missing counts.
 func (r *run) truth(found reportFunc) {
-	usual, done := r.records[0].baseline, r
+	baseline, done := r.records[0].baseline, r
 	if !r.died() {
 		done = &run{records: r.records[:1]}
 	}
-	got, want := done.last().left.state, usual.records[0].left.state
-	takesAway := func(rec *record) bool { return unlike(rec.left.state.things, want.things, true) != "" } // without faults too
-	if len(done.last().left.gone) > 0 || len(done.reports()) > 0 || r.died() && slices.ContainsFunc(usual.records, takesAway) {
+	got, want := done.last().left.state, baseline.records[0].left.state
+	takesAway := func(rec *record) bool { return firstDifference(rec.left.state.items, want.items, true) != "" } // without faults too
+	if len(done.last().left.gone) > 0 || len(done.reports()) > 0 || r.died() && slices.ContainsFunc(baseline.records, takesAway) {
 		return
 	}
-	differs := unlike(got.things, want.things, r.died())
-	if usual.ordered && !r.died() {
-		differs = cmp.Or(differs, unlike(got.order, want.order, false))
+	differs := firstDifference(got.items, want.items, r.died())
+	if baseline.ordered && !r.died() {
+		differs = cmp.Or(differs, firstDifference(got.order, want.order, false))
 	}
 	if differs != "" {
 		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves (%s)", differs)
@@ -277,7 +277,7 @@ func (r *run) truth(found reportFunc) {
 // lost makes the check Lost.
 func (r *run) lost(found reportFunc) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
-	for _, s := range r.usual()[0].left.state.subjects() {
+	for _, s := range r.baselineRecords()[0].left.state.subjects() {
 		calls := s.calls(r.calls())
 		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // leaves out calls that were refused for now, which can still succeed one day
 			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
@@ -289,19 +289,19 @@ func (r *run) lost(found reportFunc) {
 		case excuses > 0 && len(tried) > 0:
 			excuses--
 		default:
-			found(Lost, s.endpoint, "%s is missing, even a day later, and no report names it", r.shown(s))
+			found(Lost, s.endpoint, "%s is missing, even a day later, and no report names it", r.describeSubject(s))
 		}
 	}
 }
 
 // lostAgent makes the check LostAgent.
 func (r *run) lostAgent(found reportFunc) {
-	kept := r.usual()[0].left
+	kept := r.baselineRecords()[0].left
 	if r.died() && !slices.ContainsFunc(kept.state.ids, func(id string) bool { return strings.Contains(kept.dir.String(), id) }) {
 		return // the application stores no identifiers, so it cannot store that there may be an agent
 	}
-	lost, usual := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.usual()[:stage+1])) }
-	if len(lost) > r.allowedCount(usual) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
+	lost, baselineCount := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baselineRecords()[:stage+1])) }
+	if len(lost) > r.allowedCount(baselineCount) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
 		found(LostAgent, spec.CreateAgent, "nobody knows of %s: it is neither in Env.Dir nor in what was said", strings.Join(lost, ", "))
 	}
 }
@@ -334,11 +334,11 @@ func (r *run) awaits() bool {
 // execution leaves and, for each restart of this run, the most that one restart of the
 // baseline adds.
 func (r *run) allowedCount(leaves func(stage int) int) int {
-	most := 0
+	maxAdded := 0
 	for stage := 1; stage < len(stages); stage++ {
-		most = max(most, leaves(stage)-leaves(stage-1))
+		maxAdded = max(maxAdded, leaves(stage)-leaves(stage-1))
 	}
-	return leaves(0) + most*(len(r.records)-1)
+	return leaves(0) + maxAdded*(len(r.records)-1)
 }
 
 // doubled makes the check Doubled.
@@ -348,13 +348,13 @@ func (r *run) doubled(found reportFunc) {
 		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // leaves out agents whose identifier a report names
 			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
-		usual := max(1, r.allowedCount(func(stage int) int { return r.usual()[stage].left.state.copies[s] }))
-		if n := last.copies[s]; n-len(unsaved) > usual && !r.doubtNamed(s) {
+		allowed := max(1, r.allowedCount(func(stage int) int { return r.baselineRecords()[stage].left.state.copies[s] }))
+		if n := last.copies[s]; n-len(unsaved) > allowed && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {
 				again = "the restart did it again: "
 			}
-			found(Doubled, s.endpoint, "%s%s is there %d times in the end (without faults at most %d), and no report says that it was in doubt", again, r.shown(s), n, usual)
+			found(Doubled, s.endpoint, "%s%s is there %d times in the end (without faults at most %d), and no report says that it was in doubt", again, r.describeSubject(s), n, allowed)
 			return
 		}
 	}
@@ -368,7 +368,7 @@ func (r *run) lostBYOK(found reportFunc) {
 		if rec.died != "" {
 			continue
 		}
-		switch got, want := rec.left.state.byok, r.usual()[rec.stage].left.state.byok; {
+		switch got, want := rec.left.state.byok, r.baselineRecords()[rec.stage].left.state.byok; {
 		case cleared && !got && want:
 			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", rec.when())
 			return
@@ -381,15 +381,15 @@ func (r *run) lostBYOK(found reportFunc) {
 
 // notResumed makes the check Resumes.
 func (r *run) notResumed(found reportFunc) {
-	last, usual := r.last(), r.usual()[lastStage]
+	last, baseline := r.last(), r.baselineRecords()[lastStage]
 	if reports := last.reports(); len(reports) > 0 {
 		for _, c := range last.calls {
-			if c.failed() && !last.usuallyFails(c) {
+			if c.failed() && !last.failsInBaseline(c) {
 				found(Resumes, c.spec, "a day later, when nothing is wrong any more, %s still fails: %v", c.Name, c.Err)
 				return
 			}
 		}
-		for _, c := range usual.calls {
+		for _, c := range baseline.calls {
 			if !slices.ContainsFunc(last.calls, func(other *Call) bool { return other.spec == c.spec }) && !r.awaitsDecision() {
 				found(Resumes, c.spec, "a day later, when nothing is wrong any more, the application reports an error and does not call %s: %s",
 					c.spec.Name, printable.Line(reports[0].text, maxLine))
@@ -399,11 +399,11 @@ func (r *run) notResumed(found reportFunc) {
 	}
 }
 
-// shown names a subject in a sentence. It names a call that sends the subject and not the
+// describeSubject names a subject in a sentence. It names a call that sends the subject and not the
 // text, which may be a person's words.
-func (r *run) shown(s subject) string {
+func (r *run) describeSubject(s subject) string {
 	what := map[*spec.Endpoint]string{spec.SendMessage: "the message", spec.CreateAgent: "the agent"}[s.endpoint]
-	for _, c := range slices.Concat(r.usual()[0].calls, r.calls()) {
+	for _, c := range slices.Concat(r.baselineRecords()[0].calls, r.calls()) {
 		if c.spec == s.endpoint && c.subject == s.text && c.Name != "" {
 			return what + " of " + c.Name
 		}

@@ -27,9 +27,9 @@ type Env struct {
 	Client *agentmessaging.Client
 	// Fake is the service. A restart goes on from its state, on another fake. If the
 	// scenario adds an agent here, it does so with a fixed ID, and again where the agent is
-	// missing: a death may leave the service as it was before. A Required script that is
-	// never used, a callback that panics, and whatever else would fail the test of
-	// fakeserver.New, fails the test in the first run without faults.
+	// missing: a death may leave the service as it was before. Anything that would fail the
+	// test of fakeserver.New, such as a Required script that is never used or a callback
+	// that panics, fails the test in the first run without faults.
 	Fake *fakeserver.Server
 	// Dir is a folder, empty at first. A restart finds a copy of it at another path. The
 	// process identifier stays the same after a death, because it is the identifier of the
@@ -74,14 +74,14 @@ func (e *Env) Logger() *slog.Logger {
 		}
 		return a
 	}
-	return slog.New(slog.NewTextHandler(lines{e.execution, new([]byte)}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
+	return slog.New(slog.NewTextHandler(lineWriter{e.execution, new([]byte)}, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: untimed}))
 }
 
 // Output returns a writer for the output of the application. A line counts as a report if
 // it contains the text of an error that a method of Client returned, at least its
 // beginning: agentmessaging: GET /v1/agents/{agent_id}. A line may be written in parts, and
 // ends with a line feed or with the run.
-func (e *Env) Output() io.Writer { return lines{e.execution, &e.execution.record.unended} }
+func (e *Env) Output() io.Writer { return lineWriter{e.execution, &e.execution.record.unended} }
 
 // Point marks a place in the application, such as a write to a database. It returns nil
 // or, in the runs that test this place, an error. The application has to report the
@@ -91,7 +91,7 @@ func (e *Env) Point(name string) error { return e.execution.point(name) }
 
 // Cleanup registers a function for the end of the run.
 func (e *Env) Cleanup(f func()) {
-	e.execution.note(func() { e.cleanups = append(e.cleanups, f) })
+	e.execution.update(func() { e.cleanups = append(e.cleanups, f) })
 }
 
 // Setenv sets an environment variable until the end of the run.
@@ -119,7 +119,7 @@ func (e *Env) Chdir(dir string) {
 func (e *Env) finish() {
 	e.execution.cancel()
 	var f func()
-	e.execution.note(func() {
+	e.execution.update(func() {
 		if last := len(e.cleanups) - 1; last >= 0 {
 			f, e.cleanups = e.cleanups[last], e.cleanups[:last]
 		}
@@ -130,16 +130,16 @@ func (e *Env) finish() {
 	}
 }
 
-// fails records a failed assertion as one report, even if its text has several lines.
-func (e *Env) fails(text string) {
-	e.execution.addStatement(statement{way: asserted, text: text})
+// recordFailure records a failed assertion as one report, even if its text has several lines.
+func (e *Env) recordFailure(text string) {
+	e.execution.addStatement(statement{kind: asserted, text: text})
 }
 
 // Error fails the run, like the other failing methods of testing.TB.
-func (e *Env) Error(args ...any) { e.fails(fmt.Sprintln(args...)) }
+func (e *Env) Error(args ...any) { e.recordFailure(fmt.Sprintln(args...)) }
 
 // Errorf is Error with a format.
-func (e *Env) Errorf(format string, args ...any) { e.fails(fmt.Sprintf(format, args...)) }
+func (e *Env) Errorf(format string, args ...any) { e.recordFailure(fmt.Sprintf(format, args...)) }
 
 // Fatal is Error, and ends the scenario.
 func (e *Env) Fatal(args ...any) { e.Error(args...); runtime.Goexit() }
@@ -147,8 +147,8 @@ func (e *Env) Fatal(args ...any) { e.Error(args...); runtime.Goexit() }
 // Fatalf is Errorf, and ends the scenario.
 func (e *Env) Fatalf(format string, args ...any) { e.Errorf(format, args...); runtime.Goexit() }
 
-// Fail fails the run without a word.
-func (e *Env) Fail() { e.fails("failed") }
+// Fail fails the run without a text.
+func (e *Env) Fail() { e.recordFailure("failed") }
 
 // FailNow fails the run and ends the scenario.
 func (e *Env) FailNow() {
@@ -166,14 +166,14 @@ func (e *Env) Skipf(format string, args ...any) { e.Logf(format, args...); e.Ski
 
 // SkipNow ends the scenario as Skip does.
 func (e *Env) SkipNow() {
-	e.execution.note(func() { e.execution.record.skipped = true })
+	e.execution.update(func() { e.execution.record.skipped = true })
 	runtime.Goexit()
 }
 
 // Failed reports whether the run has failed.
 func (e *Env) Failed() (failed bool) {
-	e.execution.note(func() {
-		failed = slices.ContainsFunc(e.execution.record.statements, func(t statement) bool { return t.way == asserted })
+	e.execution.update(func() {
+		failed = slices.ContainsFunc(e.execution.record.statements, func(t statement) bool { return t.kind == asserted })
 	})
 	return failed
 }
@@ -186,20 +186,20 @@ func (e *Env) Logf(format string, args ...any) {
 	e.execution.say(said, fmt.Sprintf(format, args...))
 }
 
-// lines is a writer that handles each line separately. unended is the beginning of a line
+// lineWriter is a writer that handles each line separately. unended is the beginning of a line
 // that has not ended yet.
-type lines struct {
+type lineWriter struct {
 	*execution
 	unended *[]byte
 }
 
 // Write implements io.Writer.
-func (l lines) Write(text []byte) (int, error) {
-	l.note(func() {
+func (l lineWriter) Write(text []byte) (int, error) {
+	l.update(func() {
 		for part := range bytes.Lines(text) {
 			*l.unended = append(*l.unended, part...)
 			if bytes.HasSuffix(part, []byte("\n")) {
-				l.addStatementLocked(printed(string(*l.unended), l.record.left.errors))
+				l.addStatementLocked(statementOf(string(*l.unended), l.record.left.errors))
 				*l.unended = nil
 			}
 		}

@@ -32,8 +32,8 @@ type setup struct {
 	watch    *disk.Watch
 	// baseline is the run without a fault. It is a pointer because records are made, and
 	// copied, before the baseline is complete.
-	baseline *run
-	single   bool // all calls come from the scenario's goroutine
+	baseline        *run
+	singleGoroutine bool // all calls come from the scenario's goroutine
 }
 
 // execution runs the scenario in a process, from its start to its end.
@@ -57,7 +57,7 @@ type execution struct {
 	mu            sync.Mutex // guards the fields below; note takes it
 	over          bool       // the fields below do not change any more
 	record        record
-	last          moment         // the newest moment that is not a torn state; settleLocked updates its folder
+	last          moment         // the newest moment that is not a torn state; collectTornLocked updates its folder
 	names         map[string]int // how often each name was used
 	refusedInARow map[string]int // answers of 401 and 402 in a row, by goroutine
 	callsAfterEnd int            // calls after stopLocked has ended the scenario
@@ -66,23 +66,23 @@ type execution struct {
 // The bounds of a run without faults, for which there is no baseline yet. If a scenario
 // exceeds them, sweep assumes that it never ends.
 const (
-	mostRequests = 10_000
-	mostTime     = 1000 * time.Hour
+	baselineMaxRequests = 10_000
+	baselineMaxTime     = 1000 * time.Hour
 )
 
 // execute runs the scenario once. It gives up when the watchdog's time is over.
 func (x *execution) execute() *record {
 	dir := x.t.TempDir()
-	if err := x.from.dir.Put(dir); err != nil {
+	if err := x.from.dir.Restore(dir); err != nil {
 		x.t.Fatal(err)
 	}
 	x.label = fmt.Sprintf("%s/%s in %s", x.t.Name(), cmp.Or(x.name, "baseline"), dir)
 	x.names, x.refusedInARow = map[string]int{}, map[string]int{}
-	x.record = record{baseline: x.baseline, stage: x.stage, dir: dir, maxRequests: mostRequests, maxLasted: mostTime}
+	x.record = record{baseline: x.baseline, stage: x.stage, dir: dir, maxRequests: baselineMaxRequests, maxLasted: baselineMaxTime}
 	x.record.left.seen = x.from.seen.clone()
-	if usual := x.record.baselineExecutions(); usual != nil {
-		x.record.maxRequests = 3 * 3 * max(1, usual[0].requests, usual[1].requests) // tries of the application, attempts of the client
-		x.record.maxLasted = max(usual[0].lasted, usual[1].lasted) + x.maxVirtualTime
+	if baseline := x.record.baselineExecutions(); baseline != nil {
+		x.record.maxRequests = 3 * 3 * max(1, baseline[0].requests, baseline[1].requests) // tries of the application, attempts of the client
+		x.record.maxLasted = max(baseline[0].lasted, baseline[1].lasted) + x.maxVirtualTime
 	}
 	done := make(chan struct{})
 	go func() {
@@ -111,19 +111,19 @@ func (x *execution) run(t *testing.T) {
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	if x.bubble {
-		defer time.AfterFunc(x.record.maxLasted, func() { x.note(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
+		defer time.AfterFunc(x.record.maxLasted, func() { x.update(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
 	client, _ := x.client() // no error: tryOptions has made a client with the same options
 	x.perform(&Env{tb: t, Client: client, Fake: fake, Dir: x.record.dir, execution: x})
 	if !x.bubble {
-		leaked := x.leftovers()
-		x.note(func() { x.record.leaked = leaked })
+		leaked := x.leakedGoroutines()
+		x.update(func() { x.record.leaked = leaked })
 	}
 	x.moment("end/dies", "after its last call")
 	misused := fake.Close() // without the lock, because it runs matchers of the scenario
-	x.note(func() {
+	x.update(func() {
 		x.over, x.finished, x.record.misused, x.record.lasted = true, true, misused, fake.Now().Sub(x.record.begun)
-		x.record.left = x.persistedLocked(disk.Look(x.record.dir))
+		x.record.left = x.persistedLocked(disk.ReadImage(x.record.dir))
 	})
 }
 
@@ -165,8 +165,8 @@ func (x *execution) perform(env *Env) {
 func (x *execution) recovered() {
 	if v := recover(); v != nil {
 		panicked := fmt.Sprintf("%v\n%s", v, debug.Stack())
-		x.note(func() { x.record.panicked = panicked })
-		x.addStatement(statement{way: asserted, text: fmt.Sprint("panic: ", v)})
+		x.update(func() { x.record.panicked = panicked })
+		x.addStatement(statement{kind: asserted, text: fmt.Sprint("panic: ", v)})
 	}
 }
 
@@ -196,8 +196,8 @@ func (s *setup) tryOptions() error {
 	return err
 }
 
-// note runs f under the lock. After the end of the execution it does nothing.
-func (x *execution) note(f func()) {
+// update runs f under the lock. After the end of the execution it does nothing.
+func (x *execution) update(f func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over {
@@ -206,21 +206,21 @@ func (x *execution) note(f func()) {
 }
 
 // say records a text of the application. Each line is a statement.
-func (x *execution) say(way way, text string) {
+func (x *execution) say(kind statementKind, text string) {
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") { // an empty text is a line too
-		x.addStatement(statement{way: way, text: strings.TrimSpace(line)})
+		x.addStatement(statement{kind: kind, text: strings.TrimSpace(line)})
 	}
 }
 
 // addStatement records a statement of the application.
 func (x *execution) addStatement(t statement) {
-	x.note(func() { x.addStatementLocked(t) })
+	x.update(func() { x.addStatementLocked(t) })
 }
 
 // addStatementLocked records a statement of the application. If a file was written since
 // the last moment, the process may also die between that write and the statement.
 func (x *execution) addStatementLocked(t statement) {
-	if x.settleLocked(true) {
+	if x.collectTornLocked(true) {
 		m, line := x.last, len(x.record.statements)+1
 		m.name, m.when = fmt.Sprintf("%s_before_line_%d", m.name, line), fmt.Sprintf("%s, and before it said line %d", m.when, line)
 		x.addMomentLocked(m)
@@ -232,13 +232,13 @@ func (x *execution) addStatementLocked(t statement) {
 // fail.
 func (x *execution) point(name string) (err error) {
 	place := ""
-	x.note(func() {
+	x.update(func() {
 		x.names[name]++
 		place = fmt.Sprintf("%s_%d", name, x.names[name])
 		x.record.points = append(x.record.points, place)
 	})
 	x.moment(place+"/dies", "at "+place)
-	x.note(func() {
+	x.update(func() {
 		if x.plan.next(x.stage, place, nil).Name != "" {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 			x.record.failedPoint = name
@@ -263,9 +263,9 @@ func (x *execution) overdueLocked(elapsed time.Duration) {
 	x.stopLocked("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
-// mostTries bounds how long a moment waits for the service to be idle. If the call of
+// maxTries bounds how long a moment waits for the service to be idle. If the call of
 // another goroutine takes longer, this moment is left out.
-const mostTries = 1000
+const maxTries = 1000
 
 // moment records the state that the process would leave if it died now. It waits until
 // the service handles no call, so that folder and service match.
@@ -274,14 +274,14 @@ func (x *execution) moment(name, says string) {
 		return
 	}
 	for tries := 0; !x.serving.TryLock(); tries++ {
-		if tries == mostTries {
+		if tries == maxTries {
 			return
 		}
 		runtime.Gosched()
 	}
 	defer x.serving.Unlock()
-	x.note(func() {
-		x.settleLocked(false)
+	x.update(func() {
+		x.collectTornLocked(false)
 		x.last = moment{name: name, when: says, left: x.persistedLocked(x.last.left.dir)}
 		x.addMomentLocked(x.last)
 	})
@@ -293,25 +293,25 @@ func (x *execution) addMomentLocked(m moment) {
 	x.record.moments = append(x.record.moments, m)
 }
 
-// random matches the random part that functions such as os.CreateTemp put into the name
+// randomPart matches the random part that functions such as os.CreateTemp put into the name
 // of a file.
-var random = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
+var randomPart = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 
-// settleLocked adds the states that a death in the middle of the writes since its last
+// collectTornLocked adds the states that a death in the middle of the writes since its last
 // call would leave, and reports whether the folder has changed. Call it before you record
 // anything that came after these writes. onlyReported is for callers that come often: see
 // disk.Watch. Without collectMoments it costs nothing.
-func (x *execution) settleLocked(onlyReported bool) (changed bool) {
+func (x *execution) collectTornLocked(onlyReported bool) (changed bool) {
 	if !x.collectMoments {
 		return false
 	}
 	before := x.last.left
-	dir, states := x.watch.Take(before.dir, onlyReported)
+	dir, states := x.watch.Update(before.dir, onlyReported)
 	whole := sync.OnceValue(before.key) // reads all of a folder, which may be large
 	for _, torn := range states {
 		m := x.last
-		m.name += "_" + strings.ReplaceAll(random.ReplaceAllString(torn.Says, "*"), " ", "_") // the name is the same in another run
-		m.when += ", and " + torn.Says
+		m.name += "_" + strings.ReplaceAll(randomPart.ReplaceAllString(torn.Description, "*"), " ", "_") // the name is the same in another run
+		m.when += ", and " + torn.Description
 		m.whole, m.left.dir = whole(), torn.Image
 		x.addMomentLocked(m)
 	}
@@ -334,7 +334,7 @@ func (x *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
 	switch {
 	case x.bubble:
 		return quota.RealClock{} // real time is the bubble's time
-	case x.single:
+	case x.singleGoroutine:
 		return instantClock{fake}
 	}
 	return fake
@@ -352,26 +352,26 @@ func (a instantClock) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// leftovers returns the stacks of an execution's goroutines that do not end by
+// leakedGoroutines returns the stacks of an execution's goroutines that do not end by
 // themselves, innermost function first. It calls the fake's Sleep, which takes at least 2
 // ms, so that goroutines that are about to end can end.
-func (x *execution) leftovers() []string {
-	if len(labelled(x.label)) == 0 {
+func (x *execution) leakedGoroutines() []string {
+	if len(goroutinesLabelled(x.label)) == 0 {
 		return nil
 	}
 	_ = x.record.fake.Sleep(context.Background(), time.Nanosecond)
-	return labelled(x.label)
+	return goroutinesLabelled(x.label)
 }
 
-// deadlocked recovers the panic of a bubble whose goroutines wait for ever. Either they
-// are left over, or the scenario never ends.
+// deadlocked recovers the panic of a bubble whose goroutines wait forever. Either they are
+// left over, or the scenario never ends.
 func (x *execution) deadlocked() {
 	switch v := recover(); {
 	case v == nil:
 	case !strings.HasPrefix(fmt.Sprint(v), "deadlock:"):
 		panic(v)
 	case x.finished:
-		x.record.leaked = labelled(x.label)
+		x.record.leaked = goroutinesLabelled(x.label)
 	default:
 		x.stall("waits for what never comes")
 	}
@@ -396,8 +396,8 @@ func (x *execution) wait(done <-chan struct{}) {
 // stall ends the record of an execution that does not end. Later events of the execution
 // are ignored.
 func (x *execution) stall(why string) {
-	stacks := labelled(x.label)
-	x.note(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
+	stacks := goroutinesLabelled(x.label)
+	x.update(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }
 
 // labelKey is the key of the label on the goroutines of an execution. With
@@ -405,8 +405,8 @@ func (x *execution) stall(why string) {
 // label, which contains the name of the run.
 const labelKey = "sweep"
 
-// labelled returns the stacks of an execution's goroutines, without addresses.
-func labelled(execution string) (stacks []string) {
+// goroutinesLabelled returns the stacks of an execution's goroutines, without addresses.
+func goroutinesLabelled(execution string) (stacks []string) {
 	var profile strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&profile, 1)
 	for stack := range strings.SplitSeq(profile.String(), "\n\n") {

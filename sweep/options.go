@@ -21,7 +21,7 @@ type config struct {
 	clientOptions  []agentmessaging.Option
 	fakeOptions    []fakeserver.Option
 	without        []without
-	ownChecks      []ownCheck
+	userChecks     []userCheck
 	bubble         bool
 	maxVirtualTime time.Duration
 	watchdog       time.Duration
@@ -30,7 +30,7 @@ type config struct {
 	collect  func(report string, found []finding) // gets the report in place of failing the test
 	after    func(time.Duration) <-chan time.Time // wakes the watchdog
 	deadline func(*testing.T) (time.Time, bool)   // when the test binary ends
-	skip     func(fault string) bool              // skips a fault, for speed; "dies" stands for all deaths
+	skip     func(fault string) bool              // skips a fault, for speed; "dies" means all deaths
 }
 
 // without switches a check off, for findings about these endpoints or, if there are none,
@@ -40,14 +40,14 @@ type without struct {
 	endpoints []fakeserver.Endpoint
 }
 
-// ownCheck is a check of WithCheck.
-type ownCheck struct {
+// userCheck is a check of WithCheck.
+type userCheck struct {
 	name string
 	look func(*Run) error
 }
 
 // check returns the result of the check for a run. A panic is a finding too.
-func (o ownCheck) check(r *Run) (err error) {
+func (o userCheck) check(r *Run) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the check panicked: %v\n%s", v, debug.Stack())
@@ -91,7 +91,7 @@ func (c *config) validate() error {
 		return fmt.Errorf("MaxVirtualTime(%s): the time is negative", c.maxVirtualTime)
 	}
 	known := slices.Clone(allChecks)
-	for _, own := range c.ownChecks {
+	for _, own := range c.userChecks {
 		if own.name == "" || own.look == nil || slices.Contains(known, Check(own.name)) {
 			return fmt.Errorf("WithCheck(%q): a check needs a function, and a name that no other check has", own.name)
 		}
@@ -121,7 +121,7 @@ func (w without) validate(known []Check) error {
 // called after each run that the watchdog did not end, and an error is a finding. The
 // first call is after the run without faults, where an error ends the test.
 func WithCheck(name string, check func(*Run) error) Option {
-	return func(c *config) { c.ownChecks = append(c.ownChecks, ownCheck{name, check}) }
+	return func(c *config) { c.userChecks = append(c.userChecks, userCheck{name, check}) }
 }
 
 // InBubble runs the scenario in a testing/synctest bubble. There the waits and deadlines

@@ -10,9 +10,9 @@ import (
 
 // How long a fault lasts.
 const (
-	once   = "once"    // one attempt
-	atCall = "call"    // all attempts of the call
-	fromOn = "from_on" // from the call on, until the restart
+	once      = "once"    // one attempt
+	wholeCall = "call"    // all attempts of the call
+	fromOn    = "from_on" // from the call on, until the restart
 )
 
 // dripping makes each answer take half a minute.
@@ -21,8 +21,8 @@ var dripping, _ = faults.Named(faults.Dripping)
 // The faults that are not in package faults. agent_gone removes the agent before the
 // request.
 var (
-	fails     = faults.Fault{Name: "fails", Says: "The application's own place fails."}
-	agentGone = faults.Fault{Name: "agent_gone", Says: "The agent is gone, for good.", Status: 404}
+	fails     = faults.Fault{Name: "fails", Description: "The application's own place fails."}
+	agentGone = faults.Fault{Name: "agent_gone", Description: "The agent is gone, for good.", Status: 404}
 )
 
 // plan is the fault of one run at one call or point, and its effects so far. A nil plan
@@ -33,7 +33,7 @@ type plan struct {
 	fault  faults.Fault
 	lasts  string
 
-	struck bool
+	hasHit bool
 	at     *spec.Endpoint // the endpoint of the first call that the fault hit; nil for a point
 }
 
@@ -50,7 +50,7 @@ func plansOf(calls []*Call, points []string, single bool) (plans []*plan) {
 	}
 	for _, c := range calls {
 		for _, f := range faults.For(c.spec) {
-			add(c.Name, f, once, atCall, fromOn)
+			add(c.Name, f, once, wholeCall, fromOn)
 		}
 		if c.onAgent() {
 			add(c.Name, agentGone, once)
@@ -66,7 +66,7 @@ func plansOf(calls []*Call, points []string, single bool) (plans []*plan) {
 // faults: the call has no effect, the client does not see the effect, and the client does
 // not wait.
 func plansInRestart(c *Call) (plans []*plan) {
-	lasts := map[string]string{faults.Refused: atCall, faults.ReplyLost: once, faults.LimitedDay: once}
+	lasts := map[string]string{faults.Refused: wholeCall, faults.ReplyLost: once, faults.LimitedDay: once}
 	for _, f := range faults.For(c.spec) {
 		if lasts[f.Name] != "" {
 			plans = append(plans, &plan{stage: 1, target: c.Name, fault: f, lasts: lasts[f.Name]})
@@ -95,26 +95,26 @@ func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
 	case p == nil:
 		return none
 	case p.stage == stage && p.target == name:
-		if p.struck && p.lasts == once {
+		if p.hasHit && p.lasts == once {
 			return none
 		}
-		p.struck = true
+		p.hasHit = true
 		if c != nil {
 			p.at = c.spec
 		}
-	case !p.struck || p.lasts != fromOn || !p.strikesLater(c):
+	case !p.hasHit || p.lasts != fromOn || !p.hitsLater(c):
 		return none
 	}
 	return p.fault
 }
 
-// strikesLater reports whether a fault that lasts from a call on also hits the later call
+// hitsLater reports whether a fault that lasts from a call on also hits the later call
 // c. A fault that lasts from a point on hits all later points (c is nil), and no calls.
-func (p *plan) strikesLater(c *Call) bool {
+func (p *plan) hitsLater(c *Call) bool {
 	switch {
 	case c == nil || p.at == nil:
 		return c == nil && p.at == nil
-	case p.fault.Own:
+	case p.fault.SameEndpointOnly:
 		return c.spec == p.at
 	}
 	return p.fault.Status == 0 || c.spec.Lists(p.fault.Status)

@@ -129,7 +129,7 @@ func (rec *record) snapshot(m moment) *record {
 // endLine makes a statement of a line without a line feed: the application has printed it.
 func (rec *record) endLine() {
 	if len(rec.unended) > 0 {
-		rec.statements = append(slices.Clip(rec.statements), printed(string(rec.unended), rec.left.errors))
+		rec.statements = append(slices.Clip(rec.statements), statementOf(string(rec.unended), rec.left.errors))
 		rec.unended = nil
 	}
 }
@@ -156,10 +156,10 @@ func (rec *record) newStatements(others ...*record) (fresh []statement) {
 	for _, u := range others {
 		lists = append(lists, u.statements)
 	}
-	usually := varied.mostOften(lists...)
+	baselineCounts := varied.maxCounts(lists...)
 	for _, t := range rec.statements {
 		key := varied.key(t)
-		if usually[key]--; t.way != said && (usually[key] < 0 || rec.quotesFailure(t)) {
+		if baselineCounts[key]--; t.kind != said && (baselineCounts[key] < 0 || rec.quotesFailure(t)) {
 			fresh = append(fresh, t)
 		}
 	}
@@ -170,12 +170,12 @@ func (rec *record) newStatements(others ...*record) (fresh []statement) {
 // fail.
 func (rec *record) quotesFailure(t statement) bool {
 	return slices.ContainsFunc(rec.calls, func(c *Call) bool {
-		return c.failed() && strings.Contains(t.text, c.Err.Error()) && !rec.usuallyFails(c)
+		return c.failed() && strings.Contains(t.text, c.Err.Error()) && !rec.failsInBaseline(c)
 	})
 }
 
-// usuallyFails reports whether the call of this name fails in the baseline too.
-func (rec *record) usuallyFails(c *Call) bool {
+// failsInBaseline reports whether the call of this name fails in the baseline too.
+func (rec *record) failsInBaseline(c *Call) bool {
 	return slices.ContainsFunc(rec.baselineExecutions(), func(u *record) bool {
 		return slices.ContainsFunc(u.calls, func(other *Call) bool { return other.Name == c.Name && other.failed() })
 	})
@@ -196,9 +196,9 @@ func (rec *record) when() string {
 	return fmt.Sprintf("after the restart %s later, ", stages[rec.stage].later)
 }
 
-func (r *run) last() *record    { return r.records[len(r.records)-1] }
-func (r *run) usual() []*record { return r.records[0].baseline.records }
-func (r *run) died() bool       { return r.records[0].died != "" }
+func (r *run) last() *record              { return r.records[len(r.records)-1] }
+func (r *run) baselineRecords() []*record { return r.records[0].baseline.records }
+func (r *run) died() bool                 { return r.records[0].died != "" }
 
 // calls returns the calls of all executions.
 func (r *run) calls() (all []*Call) {
@@ -216,8 +216,8 @@ func (r *run) reports() (all []statement) {
 	return all
 }
 
-// public returns the run in the form that a check of the user gets.
-func (r *run) public() *Run {
+// forCheck returns the run in the form that a check of the user gets.
+func (r *run) forCheck() *Run {
 	public := &Run{Plan: r.name, Fake: r.last().fake, Dir: r.last().dir, Lasted: r.records[0].lasted}
 	for i, rec := range r.records {
 		calls, told := &public.Calls, &public.Told

@@ -29,9 +29,9 @@ type cause struct {
 // Secret and the user's own checks.
 func (s *sweep) runChecks(r *run) {
 	s.t.Helper()
-	var struck *spec.Endpoint // the endpoint of the first call that the plan's fault hit
+	var hitEndpoint *spec.Endpoint // the endpoint of the first call that the plan's fault hit
 	if r.plan != nil {
-		struck = r.plan.at
+		hitEndpoint = r.plan.at
 	}
 	seen := map[Check]bool{} // the checks that an earlier execution of the run has failed
 	for _, rec := range r.records {
@@ -41,7 +41,7 @@ func (s *sweep) runChecks(r *run) {
 		rec.checkExecution(func(check Check, about *spec.Endpoint, says string, args ...any) {
 			if !seen[check] && (r.name != "" || check == Secret) {
 				seen[check] = true
-				s.addToCause(r, false, finding{check, r.name, endpointOf(cmp.Or(about, struck)), rec.when() + fmt.Sprintf(says, args...)})
+				s.addToCause(r, false, finding{check, r.name, endpointOf(cmp.Or(about, hitEndpoint)), rec.when() + fmt.Sprintf(says, args...)})
 			}
 		})
 	}
@@ -50,12 +50,12 @@ func (s *sweep) runChecks(r *run) {
 	}
 	if r.name != "" {
 		r.checkRun(func(check Check, about *spec.Endpoint, says string, args ...any) {
-			s.addToCause(r, true, finding{check, r.name, endpointOf(cmp.Or(about, struck)), fmt.Sprintf(says, args...)})
+			s.addToCause(r, true, finding{check, r.name, endpointOf(cmp.Or(about, hitEndpoint)), fmt.Sprintf(says, args...)})
 		})
 	}
-	for _, own := range s.ownChecks {
-		if err := own.check(r.public()); err != nil {
-			s.addToCause(r, false, finding{Check(own.name), r.name, endpointOf(struck), err.Error()})
+	for _, own := range s.userChecks {
+		if err := own.check(r.forCheck()); err != nil {
+			s.addToCause(r, false, finding{Check(own.name), r.name, endpointOf(hitEndpoint), err.Error()})
 		}
 	}
 }
@@ -139,19 +139,19 @@ func (s *sweep) report() {
 func (s *sweep) summary() string {
 	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.deaths, "death"), plural(len(s.states), "state")),
 		plural(s.executions, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
-	if len(s.states) >= mostStates {
+	if len(s.states) >= maxStates {
 		parts = append(parts, "more states were not tried")
 	}
 	if s.watch.Missed {
 		parts = append(parts, "some torn files were not tried")
 	}
-	if s.missed > 0 {
-		parts = append(parts, plural(s.missed, "plan")+" struck nothing")
+	if s.missedPlans > 0 {
+		parts = append(parts, plural(s.missedPlans, "plan")+" hit nothing")
 	}
 	if !s.restored {
 		parts = append(parts, "nothing is kept in Env.Dir, so that no restart knows what came before")
 	}
-	if s.stalls >= mostStalls {
+	if s.stalls >= maxStalls {
 		parts = append(parts, plural(s.stalls, "run")+" stalled and the others were not tried")
 	}
 	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline.records[0].calls), "call"), strings.Join(parts, ", "))
@@ -176,7 +176,7 @@ func pattern(name string) string {
 func (s *sweep) story(r *run) string {
 	var b strings.Builder
 	if r.plan != nil {
-		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.plan.place(), r.plan.fault.Name, r.plan.lasts, r.plan.fault.Says)
+		fmt.Fprintf(&b, "  %s meets %s (%s): %s\n", r.plan.place(), r.plan.fault.Name, r.plan.lasts, r.plan.fault.Description)
 	}
 	for i, rec := range r.records {
 		if i > 0 {

@@ -38,14 +38,14 @@ func (s seen) clone() seen {
 // nothingPersisted is the state that the first execution finds.
 var nothingPersisted = persisted{seen: seen{map[string]bool{}, map[string]string{}, map[string]string{}, map[string]bool{}}}
 
-// key is equal for states between which a restart sees no difference.
+// Two states have the same key if a restart cannot distinguish them.
 func (p persisted) key() string { return p.state.key() + p.dir.String() }
 
 // state describes the data of the service.
 type state struct {
-	ids    []string       // identifiers of the agents that no plan removed
-	things map[string]int // how often the service holds a thing, such as a message: with its agent, and without numbers of the fake
-	order  map[string]int // the messages of each agent, in their order
+	ids   []string       // identifiers of the agents that no plan removed
+	items map[string]int // how often the service holds a thing, such as a message: with its agent, and without numbers of the fake
+	order map[string]int // the messages of each agent, in their order
 	// copies counts each subject. A text counts in the conversation that has it most often,
 	// a customer_ref among all agents that no plan removed.
 	copies map[subject]int
@@ -70,7 +70,7 @@ func (s state) subjects() []subject {
 // stateOf reads the data of the service. before is the state that earlier executions
 // left.
 func stateOf(fake *fakeserver.Server, before persisted) state {
-	s := state{things: map[string]int{}, order: map[string]int{}, copies: map[subject]int{}}
+	s := state{items: map[string]int{}, order: map[string]int{}, copies: map[subject]int{}}
 	for _, a := range fake.Agents() {
 		if !before.gone[a.ID] {
 			s.ids = append(s.ids, a.ID)
@@ -82,15 +82,15 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 			a.SMS.PhoneNumber = "" // depends on the agent's number
 		}
 		agent := volatile.ReplaceAllString(fmt.Sprintf("%q %q %q %q %q", a.ID, a.CustomerRef, a.SystemPrompt, a.Metadata, a.LLM), "#")
-		s.things["agent: "+agent]++
-		s.things[fmt.Sprintf("sms: %s %q", agent, a.SMS)]++
+		s.items["agent: "+agent]++
+		s.items[fmt.Sprintf("sms: %s %q", agent, a.SMS)]++
 		order, count := "order: ", map[subject]int{}
 		for _, e := range fake.Conversation(a.ID) {
 			text := subject{spec.SendMessage, e.Text}
 			count[text]++
 			s.copies[text] = max(s.copies[text], count[text])
 			message := fmt.Sprintf("message: %s %q %q", agent, e.UserRef, e.Text)
-			s.things[message]++
+			s.items[message]++
 			order += message
 		}
 		s.order[order]++
@@ -100,17 +100,17 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 	}
 	var b fakeserver.BYOK
 	if b, s.byok = fake.BYOK(fake.Key()); s.byok {
-		s.things[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.providerKeys[b.Fingerprint])]++
+		s.items[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.providerKeys[b.Fingerprint])]++
 	}
 	return s
 }
 
-// key is equal for states between which an application sees no difference.
-func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.things, s.keys) }
+// Two states have the same key if an application cannot distinguish them.
+func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.items, s.keys) }
 
-// unlike names the first kind of thing that differs between two states, such as "message";
+// firstDifference names the first kind of thing that differs between two states, such as "message";
 // "" if nothing differs. more says that got may have more than want.
-func unlike(got, want map[string]int, more bool) string {
+func firstDifference(got, want map[string]int, more bool) string {
 	for _, thing := range slices.Sorted(maps.Keys(want)) {
 		if name, _, _ := strings.Cut(thing, ":"); got[thing] < want[thing] {
 			return name
@@ -119,5 +119,5 @@ func unlike(got, want map[string]int, more bool) string {
 	if more {
 		return ""
 	}
-	return unlike(want, got, true)
+	return firstDifference(want, got, true)
 }

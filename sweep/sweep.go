@@ -50,15 +50,15 @@ type sweep struct {
 	states    map[string]*run    // the run that goes on from the state that a death left, by the state's key
 	outcomes  map[string]string  // by the name of a run: the text to print if -run asks for the run and no check failed
 
-	executions int
-	stalls     int             // runs that the watchdog ended
-	late       bool            // runs are missing, because go test -timeout would have ended the test
-	missed     int             // plans whose fault hit no call
-	restored   bool            // a restart found something in its folder
-	deaths     int             // moments at which a process died
-	faults     map[string]bool // the faults that hit a call, by name
-	causes     []*cause
-	started    time.Time
+	executions  int
+	stalls      int             // runs that the watchdog ended
+	outOfTime   bool            // runs are missing, because go test -timeout would have ended the test
+	missedPlans int             // plans whose fault hit no call
+	restored    bool            // a restart found something in its folder
+	deaths      int             // moments at which a process died
+	faults      map[string]bool // the faults that hit a call, by name
+	causes      []*cause
+	started     time.Time
 }
 
 // Test proves that an application survives. It runs the scenario without faults and lists
@@ -105,7 +105,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	s.runFaults()
 	s.runDeaths()
 	s.report()
-	if s.late {
+	if s.outOfTime {
 		s.t.Fatal("sweep: runs are missing, because go test -timeout is nearly over: sweep fewer messages, or allow more time")
 	}
 }
@@ -130,19 +130,19 @@ func (s *sweep) runBaseline() {
 			s.mustPass(rec)
 			rows[i], from = append(rows[i], rec), rec.left
 		}
-		s.single = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.own })
+		s.singleGoroutine = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.fromScenario })
 	}
-	first, usual := rows[0][0], rows[1][0]
-	*s.baseline = run{records: rows[1], repeat: rows[0], ordered: s.single && unlike(first.left.state.order, usual.left.state.order, false) == ""}
+	first, baseline := rows[0][0], rows[1][0]
+	*s.baseline = run{records: rows[1], repeat: rows[0], ordered: s.singleGoroutine && firstDifference(first.left.state.order, baseline.left.state.order, false) == ""}
 	switch {
-	case len(usual.calls) < len(first.calls):
+	case len(baseline.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
-			plural(len(first.calls), "call"), len(usual.calls))
-	case !slices.ContainsFunc(usual.calls, (*Call).succeeded):
+			plural(len(first.calls), "call"), len(baseline.calls))
+	case !slices.ContainsFunc(baseline.calls, (*Call).succeeded):
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
 	s.learnWhatVaries(rows)
-	if unlike(first.left.state.things, usual.left.state.things, false) != "" {
+	if firstDifference(first.left.state.items, baseline.left.state.items, false) != "" {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
 		s.without = append(s.without, without{check: Truth}, without{check: Lost})
 	}
@@ -157,16 +157,16 @@ func (s *sweep) learnWhatVaries(rows [2][]*record) {
 	for stage := range stages {
 		a, b := rows[0][stage], rows[1][stage]
 		differing := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
-		if differing != nil && !s.single { // the order of goroutines may change the texts
+		if differing != nil && !s.singleGoroutine { // the order of goroutines may change the texts
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", differing[0], differing[1])
 		} else if differing != nil {
 			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", differing[0], differing[1])
 		}
 	}
-	usual := rows[1][0]
-	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: usual.calls[0].Name, fault: dripping, lasts: fromOn}})
-	if len(slow.calls) == len(usual.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
-		s.baseline.varied.learn(slow.newStatements(usual), usual.newStatements(slow), func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
+	baseline := rows[1][0]
+	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: baseline.calls[0].Name, fault: dripping, lasts: fromOn}})
+	if len(slow.calls) == len(baseline.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
+		s.baseline.varied.learn(slow.newStatements(baseline), baseline.newStatements(slow), func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *sweep) mustPass(rec *record) {
 		s.t.Helper()
 		s.t.Fatalf("sweep: %sthe scenario %s without faults: %s", rec.when(), how, why)
 	}
-	wrong := slices.IndexFunc(rec.statements, func(t statement) bool { return t.way == asserted || t.way == reported })
+	wrong := slices.IndexFunc(rec.statements, func(t statement) bool { return t.kind == asserted || t.kind == reported })
 	switch {
 	case rec.stalled != "":
 		fail("stopped", rec.stalled)
@@ -201,8 +201,8 @@ func (s *sweep) mustPass(rec *record) {
 // made no second attempt in that run.
 func (s *sweep) runFaults() {
 	retried := false
-	for _, p := range plansOf(s.baseline.records[0].calls, s.baseline.records[0].points, s.single) {
-		if s.skip(p.fault.Name) || p.lasts == atCall && !retried {
+	for _, p := range plansOf(s.baseline.records[0].calls, s.baseline.records[0].points, s.singleGoroutine) {
+		if s.skip(p.fault.Name) || p.lasts == wholeCall && !retried {
 			continue
 		}
 		r := &run{name: p.String(), plan: p}
@@ -214,7 +214,7 @@ func (s *sweep) runFaults() {
 // finish adds the executions from a stage on to a run, and checks the run.
 func (s *sweep) finish(r *run, from persisted, stage int) {
 	for ; stage < len(stages); stage++ {
-		if s.ends() {
+		if s.mustStop() {
 			return
 		}
 		rec := s.nextExecution(r, from, stage)
@@ -227,9 +227,9 @@ func (s *sweep) finish(r *run, from persisted, stage int) {
 	}
 	s.outcomes[r.name] = "this run passes"
 	switch {
-	case r.plan != nil && !r.plan.struck:
-		s.missed++
-		s.outcomes[r.name] = "the fault of this run struck nothing"
+	case r.plan != nil && !r.plan.hasHit:
+		s.missedPlans++
+		s.outcomes[r.name] = "the fault of this run hit nothing"
 		return
 	case r.plan != nil:
 		s.faults[r.plan.fault.Name] = true
@@ -237,13 +237,13 @@ func (s *sweep) finish(r *run, from persisted, stage int) {
 	s.runChecks(r)
 }
 
-// ends reports whether the sweep ends before all runs are tried. When go test -timeout is
+// mustStop reports whether the sweep ends before all runs are tried. When go test -timeout is
 // over, the test binary would end without any report of the sweep.
-func (s *sweep) ends() bool {
+func (s *sweep) mustStop() bool {
 	if deadline, has := s.deadline(s.t); has {
-		s.late = s.late || time.Until(deadline) < min(5*time.Second, deadline.Sub(s.started)/10)
+		s.outOfTime = s.outOfTime || time.Until(deadline) < min(5*time.Second, deadline.Sub(s.started)/10)
 	}
-	return s.late || s.stalls >= mostStalls
+	return s.outOfTime || s.stalls >= maxStalls
 }
 
 // nextExecution returns the execution of a stage. A restart depends only on the state
@@ -264,13 +264,13 @@ func (s *sweep) nextExecution(r *run, from persisted, stage int) *record {
 	return rec
 }
 
-// mostStalls is the number of stalled runs after which a sweep ends, because every run
+// maxStalls is the number of stalled runs after which a sweep ends, because every run
 // might take the watchdog's time.
-const mostStalls = 3
+const maxStalls = 3
 
-// mostStates bounds the number of states, because an application may leave a new state at
+// maxStates bounds the number of states, because an application may leave a new state at
 // each death.
-const mostStates = 300
+const maxStates = 300
 
 // runDeaths restarts the application on every state that a death leaves, and on every
 // state that a death in such a restart leaves, until there are no new states.
@@ -285,14 +285,14 @@ func (s *sweep) runDeaths() {
 			// a run, even if a death with a report left the same state.
 			known := s.states[key]
 			s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same, so this one has no run")
-			if known != nil && (dead.excused || !known.excused) || len(s.states) >= mostStates {
+			if known != nil && (dead.excused || !known.excused) || len(s.states) >= maxStates {
 				continue
 			}
 			r := *dead
 			s.states[key] = &r
 			r.whole = s.states[m.whole]
 			s.finish(&r, m.left, 1)
-			if s.stalls > 0 || s.late || m.whole != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
+			if s.stalls > 0 || s.outOfTime || m.whole != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
 				continue
 			}
 			restarted := r.records[1]

@@ -67,7 +67,7 @@ func (s *swept) checks() (found []string) {
 	return found
 }
 
-// status asks for the status and reports what comes of it.
+// status asks for the status and reports the error.
 func status(e *sweep.Env) {
 	_, err := e.Client.Status(e.Context())
 	e.Reports(err)
@@ -88,7 +88,7 @@ func reporting(run app) func(*sweep.Env) { return func(e *sweep.Env) { e.Reports
 
 // Each bug of apps is found by the checks that its row names, and an application without a
 // bug has no finding.
-func TestBugsAreFoundAndWhatIsRightIsNotBlamed(t *testing.T) {
+func TestFindsBugsWithoutFalseAlarms(t *testing.T) {
 	for _, app := range apps {
 		t.Run(app.name, func(t *testing.T) {
 			t.Parallel()
@@ -127,7 +127,7 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 	var tried [2][]string
 	for i := range tried {
 		s := run(t, reporting(broadcast(i)), sweep.InBubble(), once, sweep.Faults("refused", "agent_gone"))
-		assert.NotContains(t, s.summary, "struck nothing", "sweep %d", i+1)
+		assert.NotContains(t, s.summary, "hit nothing", "sweep %d", i+1)
 		assert.Contains(t, strings.Join(s.reports, ""), " 404", "sweep %d", i+1)
 		tried[i] = append(s.plans, s.checks()...)
 		names := []string{s.runs[""].Calls[0].Name, s.runs[""].Calls[1].Name}
@@ -143,7 +143,7 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 }
 
 // A report says where the process died, what the restart did, and shows no text.
-func TestADeathIsReportedInWords(t *testing.T) {
+func TestReportOfADeath(t *testing.T) {
 	t.Parallel()
 	again := reporting(after(tell("mine"), tell("mine")))
 	s := run(t, again, quick...)
@@ -152,10 +152,10 @@ func TestADeathIsReportedInWords(t *testing.T) {
 		"the message of SendMessage_1 is there 2 times in the end (without faults at most 1), and no report says that it was in doubt\n")
 	assert.Regexp(t, `^swept 1 call: \d+ faults, \d\d deaths that leave \d+ states, [1-9]\d+ executions, [\d.]+m?s$`, s.summary)
 	assert.NotContains(t, s.reports[0], "open", "no text is shown")
-	assert.Empty(t, run(t, again, append(quick, sweep.Without(sweep.Doubled))...).found, "what is there twice is not missing")
+	assert.Empty(t, run(t, again, append(quick, sweep.Without(sweep.Doubled))...).found, "a duplicate is not missing")
 }
 
-// A process can die at a place of the application's own, and while it writes.
+// A process can die at an Env.Point, and while it writes.
 func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	t.Parallel()
 	s := run(t, func(e *sweep.Env) {
@@ -202,7 +202,7 @@ func TestTornStates(t *testing.T) {
 		}, nil},
 		"a folder that is moved in, and written into later": {func(t *testing.T, file, _ string) {
 			require.NoError(t, os.Rename(t.TempDir(), file))
-			watch.Take(nil, false)
+			watch.Update(nil, false)
 			write(t, filepath.Join(file, "inside"), "ab")
 		}, nil},
 		"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
@@ -214,21 +214,21 @@ func TestTornStates(t *testing.T) {
 			require.NoError(t, os.MkdirAll(filepath.Join(dir, "a", "b"), 0o750))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "b", "file"), []byte("x"), 0o640))
 			require.NoError(t, os.Symlink(file, filepath.Join(dir, "link")))
-			before := disk.Look(dir)
+			before := disk.ReadImage(dir)
 			watch.Start(dir)
 			tt.write(t, file, other)
-			after, states := watch.Take(before, true)
-			assert.Equal(t, disk.Look(dir), after)
-			unread, _ := watch.Take(nil, true)
+			after, states := watch.Update(before, true)
+			assert.Equal(t, disk.ReadImage(dir), after)
+			unread, _ := watch.Update(nil, true)
 			assert.Empty(t, unread, "nothing has changed since")
 			var got []string
 			for _, s := range states {
-				got = append(got, fmt.Sprintf("%s: %s,%s", s.Says, s.Image["new"].Content, s.Image["old"].Content))
+				got = append(got, fmt.Sprintf("%s: %s,%s", s.Description, s.Image["new"].Content, s.Image["old"].Content))
 			}
 			assert.Equal(t, tt.want, got)
 			into := t.TempDir()
-			require.NoError(t, after.Put(into))
-			assert.Equal(t, after, disk.Look(into))
+			require.NoError(t, after.Restore(into))
+			assert.Equal(t, after, disk.ReadImage(into))
 			target, err := os.Readlink(filepath.Join(into, "link"))
 			assert.Equal(t, []any{filepath.Join(into, "new"), nil}, []any{target, err})
 		})
@@ -316,7 +316,8 @@ func TestEnvIsATB(t *testing.T) {
 	})
 }
 
-// A fault strikes once, all attempts of a call, or all calls from one on, as its plan says.
+// A fault hits one attempt, all attempts of a call, or all calls from one on, as its plan
+// says.
 func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 	t.Parallel()
 	runs := run(t, func(e *sweep.Env) {
@@ -395,8 +396,8 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 
 var cache sync.Once
 
-// misuses are scenarios that Test refuses, or that only a process of its own can show, with
-// what it says.
+// misuses are scenarios that Test refuses, or that only a separate process can show, with
+// the message.
 var misuses = map[string]struct {
 	scenario func(*sweep.Env)
 	says     string
@@ -475,7 +476,7 @@ func TestChild(t *testing.T) {
 }
 
 // Each misuse fails the test with its sentence, and the flag -run repeats single runs.
-func TestWhatCannotBeMeantIsSaid(t *testing.T) {
+func TestMisuseIsReported(t *testing.T) {
 	t.Parallel()
 	out := child(t, "^TestChild$")
 	for name, misuse := range misuses {
@@ -494,8 +495,8 @@ func TestWhatCannotBeMeantIsSaid(t *testing.T) {
 	assert.Contains(t, child(t, finds+"SendMassage_1"), "there is no such run")
 }
 
-// What waits a minute, or for a deadline, does so in virtual time, outside of a
-// bubble as well.
+// Faults that wait a minute, or for a deadline, do so in virtual time, outside of a bubble
+// as well.
 func TestFaultsTakeVirtualTime(t *testing.T) {
 	t.Parallel()
 	s := run(t, func(e *sweep.Env) { e.Reports(store(e, "sk-today")) },

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// way says how the application said something.
-type way int
+// statementKind says how the application said something.
+type statementKind int
 
 const (
-	said     way = iota // nothing is wrong
-	reported            // with Env.Reports
-	asserted            // with a failed assertion, or a panic
-	warned              // in any other way; it counts unless the baseline says the same
+	said     statementKind = iota // nothing is wrong
+	reported                      // with Env.Reports
+	asserted                      // with a failed assertion, or a panic
+	warned                        // in any other way; it counts unless the baseline says the same
 )
 
 // statement is a text of the application.
 type statement struct {
-	way  way
+	kind statementKind
 	text string
 	err  error // the error given to Env.Reports
 }
@@ -34,17 +34,17 @@ func (t statement) contains(subject string) bool {
 	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
 }
 
-// printed returns a line of a log or of the output as a statement. callErrors has the beginnings
+// statementOf returns a line of a log or of the output as a statement. callErrors has the beginnings
 // of calls' errors.
-func printed(line string, callErrors map[string]bool) statement {
-	t := statement{way: said, text: strings.TrimSpace(line)}
+func statementOf(line string, callErrors map[string]bool) statement {
+	t := statement{kind: said, text: strings.TrimSpace(line)}
 	level, isRecord := strings.CutPrefix(line, "level=")
 	if strings.HasPrefix(level, "WARN") || strings.HasPrefix(level, "ERROR") {
-		t.way = warned
+		t.kind = warned
 	}
 	for text := range callErrors {
 		if !isRecord && strings.Contains(line, text) {
-			t.way = warned
+			t.kind = warned
 		}
 	}
 	return t
@@ -120,20 +120,20 @@ func (p *patterns) learn(texts, others []statement, enough func(pattern string) 
 	return unlike
 }
 
-// mostOften counts statements by their keys. The count is from the list in which the
+// maxCounts counts statements by their keys. The count is from the list in which the
 // statement comes most often.
-func (p patterns) mostOften(lists ...[]statement) map[string]int {
-	most := map[string]int{}
+func (p patterns) maxCounts(lists ...[]statement) map[string]int {
+	maxCount := map[string]int{}
 	for _, list := range lists {
 		count := map[string]int{}
 		for _, t := range list {
 			key := p.key(t)
 			count[key]++
-			most[key] = max(most[key], count[key])
+			maxCount[key] = max(maxCount[key], count[key])
 		}
 	}
-	return most
+	return maxCount
 }
 
-// key is equal for statements with the same meaning.
-func (p patterns) key(t statement) string { return fmt.Sprint(t.way, " ", p.normalized(t.text)) }
+// Statements with the same meaning have the same key.
+func (p patterns) key(t statement) string { return fmt.Sprint(t.kind, " ", p.normalized(t.text)) }

@@ -50,10 +50,10 @@ const (
 // begin records the start of a call. It ends a scenario that never stops calling.
 func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: x.record.fake.Now(), goroutine: currentGoroutine()}
-	c.Endpoint, c.own = endpointOf(c.spec), c.goroutine == x.goroutine
-	x.note(func() {
+	c.Endpoint, c.fromScenario = endpointOf(c.spec), c.goroutine == x.goroutine
+	x.update(func() {
 		if x.record.ended == "" {
-			x.settleLocked(false)
+			x.collectTornLocked(false)
 			x.record.calls = append(x.record.calls, c)
 			if made := len(x.record.calls); made > extraCalls+2*x.record.maxRequests {
 				x.stopLocked("it has made " + plural(made, "call") + " by then")
@@ -68,12 +68,12 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 // end records the end of a call. The process may die before the application sees the
 // result.
 func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
-	x.note(func() {
+	x.update(func() {
 		x.nameLocked(c, "unsent") // a call without a name has sent nothing
 		c.AgentID = e.AgentID
 	})
 	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
-	x.note(func() {
+	x.update(func() {
 		c.ended, c.Err = true, e.Err
 		if start := errorStart.FindString(fmt.Sprint(e.Err)); start != "" {
 			x.record.left.errors[start] = true
@@ -97,7 +97,7 @@ func (x *execution) identify(c *Call, body []byte) {
 	_ = json.Unmarshal(body, &s)
 	h := fnv.New64a()
 	_, _ = h.Write(body)
-	x.note(func() {
+	x.update(func() {
 		agents := x.record.left.agents
 		if a, found := x.record.fake.Agent(c.AgentID); found {
 			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
@@ -117,11 +117,11 @@ func (x *execution) nameLocked(c *Call, does string) {
 		return
 	}
 	c.Name = c.spec.Name
-	if !c.own {
+	if !c.fromScenario {
 		c.Name += "_" + does
 	}
 	x.names[c.Name]++
-	if n := x.names[c.Name]; c.own || n > 1 {
+	if n := x.names[c.Name]; c.fromScenario || n > 1 {
 		c.Name = fmt.Sprintf("%s_%d", c.Name, n)
 	}
 }
@@ -162,7 +162,7 @@ func (w *transport) attempt(req *http.Request, c *Call) (*http.Response, error) 
 	if resp != nil {
 		a.Status = resp.StatusCode
 	}
-	w.note(func() {
+	w.update(func() {
 		c.Attempts = append(c.Attempts, a)
 		if a.Status != http.StatusTooManyRequests {
 			w.record.requests++
@@ -191,7 +191,7 @@ func (x *execution) fingerprint() string {
 // the fault removes.
 func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 	ended = true // stays true if note does nothing because the execution has ended
-	x.note(func() {
+	x.update(func() {
 		r := &x.record
 		r.deadKeyRequests = max(r.deadKeyRequests, x.refusedInARow[c.goroutine])
 		if elapsed := r.fake.Now().Sub(r.begun); elapsed > r.maxLasted {
@@ -219,17 +219,17 @@ func (w *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Resp
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f.Name == "" || f == agentGone:
 		return w.direct.RoundTrip(req)
-	case w.bubble || f.Takes == 0:
+	case w.bubble || f.Duration == 0:
 		return w.inject(req, f.Fault)
 	case f.Name == faults.Silence:
 		if req.Body != nil {
 			_, _ = io.Copy(io.Discard, req.Body) // the client has sent the whole request
 		}
-		return nil, w.passTime(req.Context(), c, f.Takes)
+		return nil, w.passTime(req.Context(), c, f.Duration)
 	}
 	resp, err := w.direct.RoundTrip(req)
 	if err == nil {
-		err = w.passTime(req.Context(), c, f.Takes)
+		err = w.passTime(req.Context(), c, f.Duration)
 	}
 	if err != nil {
 		return nil, err // the body of an answer is in memory
@@ -257,7 +257,7 @@ func (w *transport) passTime(ctx context.Context, c *Call, d time.Duration) erro
 	case has && left <= d:
 		c.expired = true
 		return cmp.Or(w.clock.Sleep(ctx, left), context.DeadlineExceeded)
-	case d == faults.ForEver:
+	case d == faults.Forever:
 		return errors.New("sweep: an answer that never comes, and a context without a deadline")
 	}
 	return w.clock.Sleep(ctx, d)

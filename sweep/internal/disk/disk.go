@@ -26,15 +26,15 @@ type Image map[string]Entry
 // Entry is a file, a folder or a symbolic link.
 type Entry struct {
 	Mode    fs.FileMode
-	Content string // the content of a file, or the target of a link with here for the folder of the Image
+	Content string // the content of a file, or the target of a link with rootPlaceholder for the folder of the Image
 }
 
-// here stands for the folder in the target of a link, so that a link into the folder leads
-// into the copy. No path holds it.
-const here = "\x00"
+// rootPlaceholder replaces the folder in the target of a link, so that a link into the
+// folder leads into the copy. No path contains it.
+const rootPlaceholder = "\x00"
 
-// Look copies the folder.
-func Look(dir string) Image {
+// ReadImage copies the folder.
+func ReadImage(dir string) Image {
 	image := Image{}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || path == dir {
@@ -51,7 +51,7 @@ func Look(dir string) Image {
 			image[below] = Entry{mode, string(content)}
 		case mode&fs.ModeSymlink != 0:
 			target, _ := os.Readlink(path)
-			image[below] = Entry{mode, strings.Replace(target, dir, here, 1)}
+			image[below] = Entry{mode, strings.Replace(target, dir, rootPlaceholder, 1)}
 		case mode.IsDir():
 			image[below] = Entry{Mode: mode}
 		} // a socket or a pipe ends with its process
@@ -60,8 +60,8 @@ func Look(dir string) Image {
 	return image
 }
 
-// Put writes the image into an empty folder.
-func (i Image) Put(dir string) error {
+// Restore writes the image into an empty folder.
+func (i Image) Restore(dir string) error {
 	var failed error
 	for _, path := range i.paths() { // a folder comes before its entries
 		e, into := i[path], filepath.Join(dir, path)
@@ -69,7 +69,7 @@ func (i Image) Put(dir string) error {
 		case e.Mode.IsDir():
 			failed = errors.Join(failed, os.Mkdir(into, e.Mode.Perm()|0o700))
 		case e.Mode&fs.ModeSymlink != 0:
-			failed = errors.Join(failed, os.Symlink(strings.Replace(e.Content, here, dir, 1), into))
+			failed = errors.Join(failed, os.Symlink(strings.Replace(e.Content, rootPlaceholder, dir, 1), into))
 		default:
 			failed = errors.Join(failed, os.WriteFile(into, []byte(e.Content), e.Mode.Perm()))
 		}
@@ -89,7 +89,7 @@ func (i Image) String() string {
 	return b.String()
 }
 
-// A Watch copies a folder repeatedly, and later another folder. It copies the whole folder,
+// A Watch copies a folder repeatedly; Start chooses the folder. It copies the whole folder,
 // because the kernel does not report all changes. Only one goroutine at a time may use a
 // Watch.
 type Watch struct {
@@ -99,18 +99,18 @@ type Watch struct {
 	events
 }
 
-// Take copies the folder, and returns the states that a death in the middle of the changes
+// Update copies the folder, and returns the states that a death in the middle of the changes
 // since the last copy would leave. If the changes are unknown, or a file is written
-// meanwhile, Take returns no states and sets Missed. With onlyReported, Take copies nothing
+// meanwhile, Update returns no states and sets Missed. With onlyReported, Update copies nothing
 // if the kernel reports no change: an application may log a thousand lines.
-func (w *Watch) Take(last Image, onlyReported bool) (Image, []State) {
+func (w *Watch) Update(last Image, onlyReported bool) (Image, []State) {
 	changes := w.changes()
 	if onlyReported && len(changes) == 0 && len(w.folders) > 0 {
 		return last, nil
 	}
-	image := Look(w.dir)
+	image := ReadImage(w.dir)
 	if len(w.changes()) > 0 {
-		image, changes = Look(w.dir), nil
+		image, changes = ReadImage(w.dir), nil
 	}
 	states, explained := torn(last, image, changes)
 	w.Missed = w.Missed || !explained
@@ -138,8 +138,8 @@ const (
 // A State is a content of the folder that a process can leave if it dies between two
 // moments.
 type State struct {
-	Image Image
-	Says  string // such as "agent.id was cut in half"
+	Image       Image
+	Description string // such as "agent.id was cut in half"
 }
 
 // torn returns the states between two images; none if the changes do not explain how one
