@@ -31,7 +31,7 @@ func (a admin) CallsAfter(seq, n int) []Call {
 	defer a.s.lock().Unlock()
 	kept := a.s.gen.log.kept
 	later := kept[sort.Search(len(kept), func(i int) bool { return kept[i].call.Seq > seq }):]
-	return copiedCalls(later[:min(n, len(later))])
+	return snapshots(later[:min(n, len(later))])
 }
 
 func (a admin) KeepExchanges(n int) {

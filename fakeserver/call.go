@@ -26,7 +26,7 @@ type call struct {
 	failed string // describes the function of the test that failed; "" if none has
 
 	neverArrived bool            // the client left during the latency, so the call did not reach the service
-	left         bool            // the client left before the answer was sent
+	clientLeft   bool            // the client left before the answer was sent
 	fromService  wire.Answer     // the service's answer; empty if the call did not reach the service
 	toClient     wire.Answer     // the client's answer: fromService, unless a fault replaces it
 	delivery     memnet.Delivery // how toClient is sent
@@ -57,7 +57,7 @@ func (s *Server) runFor(c *call, name func() string, f func()) {
 // message that begins with the function's name. The lock must not be held: the function
 // may call the fake.
 func (s *Server) runCallback(name func() string, f func()) bool {
-	return apart(f, func(panicked any) {
+	return runOnGoroutine(f, func(panicked any) {
 		if panicked != nil {
 			s.reportf("%s panicked: %v%s", name(), panicked, stackTrace())
 			return
@@ -66,9 +66,9 @@ func (s *Server) runCallback(name func() string, f func()) bool {
 	})
 }
 
-// apart runs f on a separate goroutine, and reports whether it returned. If it did not,
+// runOnGoroutine runs f on a separate goroutine, and reports whether it returned. If it did not,
 // the goroutine calls failed before it ends; panicked is nil if f ended its goroutine.
-func apart(f func(), failed func(panicked any)) (ok bool) {
+func runOnGoroutine(f func(), failed func(panicked any)) (ok bool) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

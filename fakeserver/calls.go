@@ -21,7 +21,7 @@ import (
 // sent, as with DripReply and Hang, each copy shows in Sent how far it got.
 // UnderWay has the calls that are not answered yet. A zero Matcher panics.
 func (s *Server) Calls(matchers ...Matcher) []Call {
-	return copiedCalls(s.matching("Calls", matchers))
+	return snapshots(s.matching("Calls", matchers))
 }
 
 // CallCount returns the number of calls that Calls would return.
@@ -33,7 +33,7 @@ func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("Cal
 // yet has no Seq, Status and Sent.
 func (s *Server) UnderWay() []Call {
 	defer s.lock().Unlock()
-	return copiedCalls(s.gen.log.waiting)
+	return snapshots(s.gen.log.waiting)
 }
 
 // matching returns the kept calls that all matchers match. Matchers run on a
@@ -49,11 +49,11 @@ func (s *Server) kept() []*entry {
 	return slices.Clone(s.gen.log.kept)
 }
 
-// copiedCalls copies calls for a user, who may keep and change them.
-func copiedCalls(entries []*entry) []Call {
+// snapshots copies calls for a user, who may keep and change them.
+func snapshots(entries []*entry) []Call {
 	calls := make([]Call, len(entries))
 	for i, e := range entries {
-		calls[i] = e.copied()
+		calls[i] = e.snapshot()
 	}
 	return calls
 }
@@ -73,7 +73,7 @@ func (s *Server) WriteCalls(w io.Writer, matchers ...Matcher) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for _, e := range s.matching("WriteCalls", matchers) {
-		if err := encoder.Encode(e.copied()); err != nil {
+		if err := encoder.Encode(e.snapshot()); err != nil {
 			return fmt.Errorf("fakeserver: WriteCalls: %w", err)
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	defer mu.Unlock()
 	// Calls that are answered at the same time may have been found in another order.
 	slices.SortFunc(found, func(a, b *entry) int { return a.call.Seq - b.call.Seq })
-	calls := copiedCalls(found[:min(n, len(found))])
+	calls := snapshots(found[:min(n, len(found))])
 	if len(calls) == n { // even if the last call came as ctx ended
 		return calls, nil
 	}
@@ -187,7 +187,7 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.copied()) }}
+	w := &watcher{name: "the function of OnCall(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.snapshot()) }}
 	s.addWatcher(w)
 	return func() { s.removeWatcher(w) }
 }

@@ -85,7 +85,7 @@ func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// A sleeper checks the activity of the fake after each pause. The program rests if there
+// A sleeper checks the activity of the fake after each pause. The program is idle if there
 // was none in quietPauses pauses in a row: no call arrived or was answered, and no Sleep
 // began or ended. In a bubble a pause ends only when everything else in the bubble waits.
 //
@@ -100,18 +100,17 @@ const (
 	patience     = 500 * time.Millisecond // after this time the earliest sleeper wakes, even if calls never stop
 )
 
-// tryWake moves the clock to the wake time of a sleeper if no other sleeper wakes
-// earlier. Unless the sleeper was patient, the program must also rest, with no activity
-// since the last tryWake. tryWake returns the activity until now, and how many sleepers
-// wake earlier.
-func (s *Server) tryWake(wake int64, seen int, rests, patient bool) (activity, earlier int) {
+// tryWake moves the clock to the wake time of a sleeper if no other sleeper wakes earlier.
+// Unless the sleeper was patient, the program must also be idle, with no activity since the
+// last tryWake. tryWake returns the activity until now, and how many sleepers wake earlier.
+func (s *Server) tryWake(wake int64, seen int, idle, patient bool) (activity, earlier int) {
 	defer s.lock().Unlock()
 	for _, other := range s.sleepers {
 		if other < wake {
 			earlier++
 		}
 	}
-	if earlier == 0 && (rests && s.activity == seen || patient) {
+	if earlier == 0 && (idle && s.activity == seen || patient) {
 		s.moveToLocked(wake)
 	}
 	return s.activity, earlier

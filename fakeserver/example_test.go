@@ -55,9 +55,9 @@ func ExampleOpen() {
 	// agent_000001 active
 }
 
-// A script answers with texts, or with what a function makes of the message:
-// warnings and the errors of interface 7 too. The script made last is asked
-// first; where it has no turn, the one made before it answers.
+// A script answers with texts, or with what a function makes of the message: warnings and
+// the errors of interface 7 too. The newest script is asked first; if it does not act on
+// the message, the one before it is asked.
 func ExampleServer_OnMessage() {
 	fake := open()
 	defer fake.Close()
@@ -79,8 +79,8 @@ func ExampleServer_OnMessage() {
 	// 200 {"reply_text":"What else?","trace_id":"trace_000004"}
 }
 
-// An agent that has been there for a year, with its conversation, and what the
-// service does to it in its own time.
+// An agent that was created a year ago, with its conversation, and a change that the
+// service makes to it later.
 func ExampleServer_AddAgent() {
 	fake := open()
 	defer fake.Close()
@@ -100,9 +100,9 @@ func ExampleServer_AddAgent() {
 	// true hosted managed Good morning.
 }
 
-// The second call is answered by a gateway instead of the service. The service
-// is down from the third on, for every call (with 0.5: for half of them, which
-// the seed 7 picks), until the fault is taken out. Required: or the test fails.
+// The second call is answered by a gateway instead of the service. The service is down from
+// the third on, for every call (with 0.5: for half of them, which the seed 7 picks), until
+// the fault is removed. Required makes the test fail if the fault is never used.
 func ExampleServer_Inject() {
 	fake := open()
 	defer fake.Close()

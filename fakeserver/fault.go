@@ -167,7 +167,7 @@ func Change(what string, change func()) Fault {
 
 // Hang never answers. It ends when the client leaves: when the client's context ends, or
 // when the cleanup of HTTPClient closes the client's connection. A client without a
-// deadline waits for ever.
+// deadline waits forever.
 func Hang() Fault {
 	return connectionFault("Hang()", "never answered", memnet.Hangs)
 }

@@ -36,7 +36,7 @@ type faultRow struct {
 	runs  int    // how often the call reaches the service: 1, or 0
 }
 
-// faults are all of them, with what the client sees of a message.
+// faults has every fault, with what the client sees of a message.
 var faults = []faultRow{
 	{fakeserver.Answer(503, ""), "Answer(503)", `503 [application/json] {"error":"service_unavailable","trace_id":"TRACE"` + caught, "503", 0},
 	{fakeserver.Answer(405, ""), "Answer(405)", `405 [application/json] {"error":"method_not_allowed","trace_id":"TRACE"` + caught, "405", 0},
@@ -122,7 +122,7 @@ func TestHangWithAnEndlessBody(t *testing.T) {
 	}
 }
 
-// A call whose answer nobody reads is not under way for ever, whatever time it is.
+// A call whose answer nobody reads is not under way forever, whatever time it is.
 func TestNothingStaysUnderWay(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithClock(func() time.Time { return time.Time{} }))
 	fake.Inject(fakeserver.DripReply(10, 0))
@@ -134,8 +134,8 @@ func TestNothingStaysUnderWay(t *testing.T) {
 	assert.Empty(t, fake.UnderWay())
 }
 
-// Nothing of a refused call is sent, on a connection that is open neither, and
-// its record says so. Only calls that match are counted.
+// Nothing of a refused call is sent, not even on an open connection, and its record says
+// so. Only calls that match are counted.
 func TestRefusedConnection(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(emptyBody)
@@ -172,8 +172,8 @@ func inBubbles(t *testing.T, f func(t *testing.T, fake *fakeserver.Server, c cal
 	}
 }
 
-// Latencies add up, and take no turn from an older or a newer fault: an injected answer
-// comes after them, and a drip then takes its time.
+// Latencies add up, and keep no older or newer fault from acting: an injected answer comes
+// after them, and a drip then takes its time.
 func TestLatenciesAddUp(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		fake.Inject(fakeserver.Answer(500, "")).Nth(3)
@@ -203,8 +203,8 @@ func TestLatenciesAddUp(t *testing.T) {
 	})
 }
 
-// A record has what left of an answer, and when, and how it ended: not what would
-// have left. A call whose client leaves on the way never happens.
+// A record has the part of an answer that was sent, and when and how it ended, and not what
+// would have been sent. A call whose client leaves before the call arrives never happens.
 func TestSentIsWhatLeft(t *testing.T) {
 	for _, row := range []struct {
 		fault       fakeserver.Fault
@@ -241,8 +241,8 @@ func TestSentIsWhatLeft(t *testing.T) {
 	}
 }
 
-// The first message of a key waits, unless it was warmed up. One whose client left was
-// accepted all the same.
+// The first message of a key waits, unless the key was warmed up. A message whose client
+// left was accepted all the same.
 func TestColdStart(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		took := func(c caller, agent string) time.Duration {
@@ -290,7 +290,7 @@ func TestTurns(t *testing.T) {
 		},
 		// The second call counts as the second, whoever acted on the first.
 		"BA.B..": func(f *fakeserver.Server) { f.Inject(a).Nth(2); f.Inject(b).Nth(1); f.Inject(b).Nth(4) },
-		// Nor is a turn put off that another fault had taken.
+		// A match on which another fault acted is not made up for later.
 		"B.....": func(f *fakeserver.Server) { f.Inject(a).Nth(1); f.Inject(b).Nth(1) },
 	} {
 		fake, c := newFake(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// The fake acts the faults of the test out here. For each call, carryOut calls matchingRules,
-// chooseFaults, travel and chooseAnswer in this order. Package memnet then sends the answer,
-// or breaks it off. A call whose connection is refused ends in refuseConnection.
+// This file applies the faults of the test. For each call, carryOut calls matchingRules,
+// chooseFaults, travel and chooseAnswer in this order. Package memnet then sends the
+// answer, or breaks it off. A call whose connection is refused ends in refuseConnection.
 
 // matchingRules returns the rules that match a call, oldest first. If a matcher fails, it
 // returns none. The lock must not be held, since matchers may be functions of the test.

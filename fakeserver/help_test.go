@@ -18,7 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// Collecting garbage took a third of a run's time.
+// The tests run for a short time, and spent a third of it on collecting garbage.
 func init() { debug.SetGCPercent(400) }
 
 // caller makes calls with one key.

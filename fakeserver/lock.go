@@ -2,8 +2,8 @@ package fakeserver
 
 import "sync"
 
-// guard is the only lock of a fake. The fake's rules share it.
-type guard struct{ mu sync.Mutex }
+// serverLock is the only lock of a fake, which its rules share.
+type serverLock struct{ mu sync.Mutex }
 
 // lock takes the lock until the end of the function that calls it:
 //
@@ -13,7 +13,7 @@ type guard struct{ mu sync.Mutex }
 // part. While it holds the lock, a function must not wait, read or write a body, or call
 // a function of the test. A panic for a mistake of the test releases the lock. A function
 // whose name ends in Locked must be called with the lock held.
-func (g *guard) lock() *sync.Mutex {
+func (g *serverLock) lock() *sync.Mutex {
 	g.mu.Lock()
 	return &g.mu
 }

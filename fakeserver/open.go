@@ -117,11 +117,11 @@ func (s *Server) HTTPClient(tb TB, from ...FromIP) *http.Client {
 // and OPTIONS * (200). A call whose context has ended never yields a response. Direct
 // reaches no host but the one in BaseURL.
 //
-// Direct does not model connections: none is reused, and the timeouts of a Transport do
-// not apply. Of the hooks of net/http/httptrace only GetConn, GotConn and WroteHeaders
-// run. It leaves out headers such as host or content-length in lower case, which net/http
-// would send in addition to its own headers. If a callback of the test waits for ever,
-// the caller waits for ever too.
+// Direct does not model connections: none is reused, and the timeouts of a Transport do not
+// apply. Of the hooks of net/http/httptrace only GetConn, GotConn and WroteHeaders run. It
+// leaves out headers such as host or content-length in lower case, which net/http would
+// send in addition to its own headers. If a callback of the test never returns, the call
+// never returns.
 func (s *Server) Direct(from ...FromIP) http.RoundTripper {
 	return s.host.Direct(address("Direct", from))
 }

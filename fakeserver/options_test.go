@@ -14,7 +14,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// like returns a fake that answers one question otherwise.
+// like returns a fake that answers one question in another way.
 func like(t testing.TB, id, answer string, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
 	t.Helper()
 	file := fmt.Sprintf(`{"format":1,"decisions":{"times":{"not_asked":"needs a key"},%q:{"answer":%s,"evidence":{}}},"spent":{}}`, id, answer)
@@ -105,7 +105,7 @@ var likes = []struct {
 	}},
 }
 
-// What the fake does by another answer, in details that package contract does not reach.
+// What the fake does with another answer, in details that package contract does not check.
 func TestLikeInDetail(t *testing.T) {
 	for _, row := range likes {
 		fake, c := like(t, row.id, row.answer, frozen())

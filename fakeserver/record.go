@@ -175,9 +175,9 @@ func (l *callLog) endLocked(e *entry) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *entry) bool { return other == e })
 }
 
-// copied returns the record of the call for a user, with the part of the answer that was
+// snapshot returns the record of the call for a user, with the part of the answer that was
 // sent so far. The copy shares texts, which never change, and has its own headers.
-func (e *entry) copied() Call {
+func (e *entry) snapshot() Call {
 	c := e.call
 	if sent := e.sent.Load(); sent != nil {
 		c.Sent = *sent

@@ -52,7 +52,7 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// A record is bounded, whatever came. A long identifier is found all the same.
+// A record is bounded, whatever was sent. A long identifier is found all the same.
 func TestRecordsAreBounded(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithDecision("metadata_cap", 100_000), fakeserver.WithMessageTexts())
 	long := strings.Repeat("é", 40_000)
@@ -128,9 +128,8 @@ func traces(calls []fakeserver.Call) (ids []string) {
 	return ids
 }
 
-// Calls that have come count, and later ones without a look at the clock: in a bubble,
-// time moves only when everybody waits. What was counted stays counted when Calls or
-// Reset forgets it.
+// Earlier calls count, and so do later ones without polling: in a bubble, time moves only
+// when everybody waits. A call stays counted when Calls or Reset drops it.
 func TestAwaitCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, fakeserver.WithCallLimit(1))
@@ -273,8 +272,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// plugged has the kinds of functions that a test can give the fake, by the name that a
-// report has for each. The value installs do as such a function.
+// plugged has the kinds of functions that a test can give the fake, by the name that
+// reports use. The value installs do as such a function.
 var plugged = map[string]func(f fake, do func()){
 	`the ReplyFunc of OnMessage\(ByText\(1 characters\)\) at records_test.go:\d+`: func(f fake, do func()) {
 		f.OnMessage(fakeserver.ByText("x")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })

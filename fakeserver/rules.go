@@ -126,7 +126,7 @@ func Where(f func(Call) bool) Matcher {
 		misuse("Where", "the function is nil")
 	}
 	return Matcher{
-		matches: func(e *entry) bool { return f(e.copied()) },
+		matches: func(e *entry) bool { return f(e.snapshot()) },
 		name:    "Where(" + callerLine(2) + ")",
 	}
 }
@@ -171,25 +171,25 @@ func checkMatchers(method string, matchers []Matcher) {
 	}
 }
 
-// rule is a Script or an Injection: which calls it is for, at which of them it acts,
-// and what it does. The fields before guard never change.
+// rule is a Script or an Injection: which calls it is for, at which of them it acts, and
+// what it does. The fields before serverLock never change.
 type rule struct {
-	name     string // the Go call that made it, without keys, and with texts only by WithMessageTexts
-	at       string // the line of the test that made it
-	matchers []Matcher
-	fault    *fault      // of an Injection; nil for a Script
-	*guard               // the fake's lock; guards the fields below
-	list     *[]*rule    // the list of the generation that holds the rule
-	steps    []step      // of a Script
-	matched  int         // the calls that matched, even if another rule acted on them
-	hits     int         // the calls that the rule acted on
-	nth      int         // acts only on this match; 0 means any match
-	from     int         // acts only from this match on; 0 means the first
-	times    int         // the largest number of calls to act on; 0 means no limit
-	chance   func() bool // decides each match, by its seed alone; nil means always
-	odds     string      // the call of Chance in messages; "" means none
-	required bool
-	removed  bool
+	name        string // the Go call that made it, without keys, and with texts only by WithMessageTexts
+	at          string // the line of the test that made it
+	matchers    []Matcher
+	fault       *fault      // of an Injection; nil for a Script
+	*serverLock             // the fake's lock; guards the fields below
+	list        *[]*rule    // the list of the generation that holds the rule
+	steps       []step      // of a Script
+	matched     int         // the calls that matched, even if another rule acted on them
+	hits        int         // the calls that the rule acted on
+	nth         int         // acts only on this match; 0 means any match
+	from        int         // acts only from this match on; 0 means the first
+	times       int         // the largest number of calls to act on; 0 means no limit
+	chance      func() bool // decides each match, by its seed alone; nil means always
+	odds        string      // the call of Chance in messages; "" means none
+	required    bool
+	removed     bool
 }
 
 // Format prints the Go call that made the rule, with Nth, From, Times and Chance, for
@@ -208,16 +208,16 @@ func (r *rule) snapshot() rule {
 // description returns the text that Format prints. It takes no lock, so r must be a
 // snapshot.
 func (r *rule) description() string {
-	said := r.name
+	text := r.name
 	for _, bound := range []struct {
 		method string
 		n      int
 	}{{"Nth", r.nth}, {"From", r.from}, {"Times", r.times}} {
 		if bound.n > 0 {
-			said += fmt.Sprintf(".%s(%d)", bound.method, bound.n)
+			text += fmt.Sprintf(".%s(%d)", bound.method, bound.n)
 		}
 	}
-	return said + r.odds
+	return text + r.odds
 }
 
 // describe names a function of the test that belongs to the rule.
@@ -325,15 +325,15 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 	case nearest == nil:
 		return "no call came near"
 	case len(refused) > 0:
-		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.copied(), c.describe(refused))
+		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.snapshot(), c.describe(refused))
 	}
-	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.copied(), r.whyUnused(nearest.copied()))
+	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.snapshot(), r.whyUnused(nearest.snapshot()))
 }
 
-// matchesSafely takes a matcher that fails for a refusal, for use after the test has
+// matchesSafely reports false if the matcher itself fails, for use after the test has
 // failed. A matcher with require ends its goroutine, so it must not run on the caller's.
 func (m Matcher) matchesSafely(e *entry) (matched bool) {
-	apart(func() { matched = m.matches(e) }, func(any) {})
+	runOnGoroutine(func() { matched = m.matches(e) }, func(any) {})
 	return matched
 }
 

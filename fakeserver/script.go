@@ -132,7 +132,7 @@ func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
 	checkMatchers(method, matchers)
 	args := slices.DeleteFunc([]string{fault, s.config.describe(matchers)}, func(arg string) bool { return arg == "" })
 	return &rule{
-		guard: &s.guard, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
+		serverLock: &s.serverLock, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
 		matchers: slices.Clone(matchers),
 	}
 }

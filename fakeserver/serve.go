@@ -218,12 +218,12 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	record.Fault, record.Status = strings.Join(c.faultNames, ", "), c.fromService.Status
 	record.Took = max(0, now.Sub(record.Time)) // negative if the machine's clock was set back
 	record.ReplyBody = c.fromService.Show(len(c.fromService.Body), c.Secrets, s.config.messageTexts)
-	c.left = c.neverArrived || ctx.Err() != nil
+	c.clientLeft = c.neverArrived || ctx.Err() != nil
 	record.Why = c.why()
 	// An answer that drips or hangs is not sent when finishRecord returns. Its record says
 	// that nothing was sent so far, and progress updates it.
 	part, _ := c.delivery.Part(c.toClient.Body)
-	ended := c.left || c.delivery.Ends != memnet.Hangs && c.delivery.Drip == 0
+	ended := c.clientLeft || c.delivery.Ends != memnet.Hangs && c.delivery.Drip == 0
 	if !ended {
 		part = nil
 	}
@@ -242,7 +242,7 @@ func (c *call) why() string {
 	} else if c.fault != nil {
 		why += " " + c.fault.why(c.Endpoint == spec.SendMessage, c.fromService.Status, len(c.toClient.Body))
 	}
-	if c.left {
+	if c.clientLeft {
 		why = strings.TrimSpace(why) + " " + wire.WhyLeft(c.record.Took, !c.neverArrived)
 	}
 	return strings.TrimSpace(why)
@@ -291,7 +291,7 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 	switch {
 	case c.fault != nil && c.fault.phase == beforeConnecting:
 		return Sent{Ended: sent.Ended, Broke: brokeRefused}
-	case c.left:
+	case c.clientLeft:
 		return Sent{Ended: sent.Ended, Broke: brokeLeft}
 	case !whole:
 		sent.Broke = broke[c.delivery.Ends]

@@ -38,13 +38,13 @@ type Server struct {
 	closed   atomic.Bool
 	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
 
-	guard    // guards the fields below, and writes of offset
-	gen      *generation
-	activity int        // counts arrivals, answers, and beginnings and ends of Sleep
-	problems []error    // the errors that Close reports if tb is nil
-	answered int        // counts the recorded calls; Reset does not set it back
-	watchers []*watcher // its items never change in place, so a copy of the slice header is a snapshot
-	sleepers []int64    // the offsets of the clock at which each Sleep under way wakes
+	serverLock // guards the fields below, and writes of offset
+	gen        *generation
+	activity   int        // counts arrivals, answers, and beginnings and ends of Sleep
+	problems   []error    // the errors that Close reports if tb is nil
+	answered   int        // counts the recorded calls; Reset does not set it back
+	watchers   []*watcher // its items never change in place, so a copy of the slice header is a snapshot
+	sleepers   []int64    // the offsets of the clock at which each Sleep under way wakes
 }
 
 // generation is the part of a Server that Reset replaces. A call that is under way ends
@@ -96,7 +96,7 @@ func (s *Server) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("fakeserver
 // domain name, so package net asks no name server for it.
 const hostName = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 
-// watcher sees each recorded call, for one OnCall or one AwaitCalls under way.
+// watcher gets each recorded call, for one OnCall or for one AwaitCalls that waits.
 type watcher struct {
 	name     string // for messages
 	matchers []Matcher

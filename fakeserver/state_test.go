@@ -87,7 +87,7 @@ func TestAddAgent(t *testing.T) {
 	}
 }
 
-// furnished returns a fake with something of everything in its state.
+// furnished returns a fake whose state has one of everything.
 func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
 	fake, c := newFake(t, append([]fakeserver.Option{frozen()}, opts...)...)
 	second := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanPro, NotDashboard: true})
@@ -115,9 +115,9 @@ func written(t testing.TB, fake *fakeserver.Server) string {
 	return out.String()
 }
 
-// A fake goes on from the file of another. Key labels stay, and key texts are those
-// of the fake that reads. Windows of another kind start empty. Of a conversation it keeps
-// as much as of its own.
+// A fake goes on from the file of another. Key labels stay, and key texts are those of the
+// fake that reads. Windows of another kind start empty. It keeps as many exchanges as of
+// its own conversations.
 func TestStateRoundTrip(t *testing.T) {
 	kinds := []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"}
 	for i, kind := range kinds {
@@ -153,7 +153,7 @@ func TestStateRoundTrip(t *testing.T) {
 	assert.Len(t, few.Conversation(agent), 1000, "a fake that keeps fewer exchanges")
 }
 
-// The names in the file of version 1 stay, since it may be years old.
+// The names in a file of version 1 must not change, since the file may be years old.
 func TestStateFile(t *testing.T) {
 	same := func(file string) string { // without what is random
 		return regexp.MustCompile(`"(fingerprint|sha256)":"[0-9a-f]+"|\n`).ReplaceAllString(file, "")
@@ -182,7 +182,7 @@ func TestStateFromTheFuture(t *testing.T) {
 	assert.Equal(t, 1, fake.Limits(c.key)[0].Used)
 }
 
-// A file that is cut, edited or of something else is refused, and changes nothing.
+// A file that is cut, edited or of another program is refused, and changes nothing.
 func TestReadStateRefuses(t *testing.T) {
 	from, _ := furnished(t)
 	file := written(t, from)
@@ -213,8 +213,8 @@ func TestReadStateRefuses(t *testing.T) {
 	assert.ErrorIs(t, from.WriteCalls(noFile), os.ErrInvalid)
 }
 
-// Scripts, records and the clock belong to the test.
-func TestStateLeavesTheTestsOwnAlone(t *testing.T) {
+// ReadState keeps scripts and records, and does not set the clock back.
+func TestReadStateKeepsRulesAndCalls(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := fake.AddAgent(c.key, fakeserver.Agent{}).ID
 	file := written(t, fake)
@@ -236,8 +236,9 @@ func frozen() fakeserver.Option {
 const anAgent = "/v1/agents/agent_000001"
 
 // A key that is used under two clocks, more than a day apart, fails the test, once. Its
-// limits start afresh, also one that Exhaust has closed. An address does so in silence, and
-// after a minute: bubbles and the outside share the default one.
+// limits start afresh, also one that Exhaust has closed. The limits of an address do so
+// without a report, and after a minute, because bubbles and the outside share the default
+// address.
 func TestTwoClocks(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	clock := fakeserver.WithClock(func() time.Time { return now })

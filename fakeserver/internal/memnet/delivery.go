@@ -138,10 +138,10 @@ func reset(w http.ResponseWriter) {
 	}
 	// Abort the connection under TLS, because the Close of a TLS connection would first send
 	// an alert.
-	if secure, is := conn.(interface{ NetConn() net.Conn }); is {
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()
 	}
-	if lingering, is := conn.(interface{ SetLinger(int) error }); is {
+	if lingering, ok := conn.(interface{ SetLinger(int) error }); ok {
 		_ = lingering.SetLinger(0)
 	}
 	_ = conn.Close()

@@ -77,7 +77,7 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 // error. Without it, a test would pass here and fail on a network. A Transport checks a
 // request before it looks at the context, so with one that has ended it only checks.
 func checkSendable(req *http.Request) error {
-	unsent := req.WithContext(ended)
+	unsent := req.WithContext(endedContext)
 	unsent.Body = nil
 	if _, err := checker.RoundTrip(unsent); !errors.Is(err, context.Canceled) {
 		return err
@@ -85,11 +85,11 @@ func checkSendable(req *http.Request) error {
 	return nil
 }
 
-// checker sends nothing, because it gets no request but with the context ended.
+// checker sends nothing, because every request that it gets has the endedContext.
 var checker http.Transport
 
-// ended is a context that has ended.
-var ended = func() context.Context {
+// endedContext is a context that has ended.
+var endedContext = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx

@@ -43,7 +43,7 @@ type Host struct {
 	closed atomic.Bool
 
 	mu   sync.Mutex // guards what follows
-	open map[*conn]dialled
+	open map[*conn]openConn
 }
 
 // TB is the part of testing.TB that a client needs. Every fakeserver.TB is one.
@@ -89,10 +89,10 @@ func (h *Host) Close() {
 func (h *Host) closeAll(of func(*dialer) bool) (servers []chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for c, dialled := range h.open {
-		if of(dialled.by) {
+	for c, opened := range h.open {
+		if of(opened.by) {
 			_ = c.Close()
-			servers = append(servers, dialled.served)
+			servers = append(servers, opened.served)
 		}
 	}
 	return servers
@@ -141,15 +141,15 @@ const fakeAddr addr = "fake:443"
 func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
 
-// oneConn is a listener with one connection. The second Accept fails at once instead of
-// waiting. The server then goes on with the connection, and no listening goroutine
-// remains.
-type oneConn struct {
+// oneConnListener is a listener with one connection. The second Accept fails at once
+// instead of waiting. The server then goes on with the connection, and no listening
+// goroutine remains.
+type oneConnListener struct {
 	conn net.Conn
 }
 
 // Accept returns the connection once.
-func (l *oneConn) Accept() (net.Conn, error) {
+func (l *oneConnListener) Accept() (net.Conn, error) {
 	c := l.conn
 	l.conn = nil
 	if c == nil {
@@ -158,12 +158,12 @@ func (l *oneConn) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-func (l *oneConn) Close() error   { return nil }
-func (l *oneConn) Addr() net.Addr { return addr("memory") }
+func (l *oneConnListener) Close() error   { return nil }
+func (l *oneConnListener) Addr() net.Addr { return addr("memory") }
 
-// dialled is a connection whose server has not ended. Each connection belongs to the
+// openConn is a connection whose server has not ended. Each connection belongs to the
 // bubble that dials it, so one WaitGroup cannot wait for all connections.
-type dialled struct {
+type openConn struct {
 	by     *dialer
 	served chan struct{} // closed when the server has ended
 }
@@ -203,9 +203,9 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 		return nil, dialError(fakeAddr, errClosed)
 	}
 	if h.open == nil {
-		h.open = map[*conn]dialled{}
+		h.open = map[*conn]openConn{}
 	}
-	h.open[client] = dialled{d, served}
+	h.open[client] = openConn{d, served}
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			answer := h.Answer(r)
@@ -214,7 +214,7 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 		// A map that is not nil keeps net/http from setting up HTTP/2 for each connection.
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){},
 	}
-	_ = server.Serve(&oneConn{conn: accepted}) // returns once it has started a goroutine for the connection
+	_ = server.Serve(&oneConnListener{conn: accepted}) // returns once it has started a goroutine for the connection
 	return client, nil
 }
 

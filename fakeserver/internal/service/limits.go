@@ -48,10 +48,11 @@ type limit struct {
 // WithLimit has set the maximum, since used divides by it.
 func (l limit) perCall() time.Duration { return max(1, l.window/time.Duration(l.max)) }
 
-// headStart returns how far Full may be ahead of the clock: the time in which an empty
-// bucket fills. The size that "token bucket of 10" names is only for limits per minute.
-// If the limit per day had the same size, the eleventh call would wait for 87 s.
-func (l limit) headStart() time.Duration {
+// burstTolerance returns how far Full may be ahead of the clock, as in GCRA: the time in
+// which an empty bucket fills. The size that "token bucket of 10" names is only for limits
+// per minute. If the limit per day had the same size, the eleventh call would wait for 87
+// s.
+func (l limit) burstTolerance() time.Duration {
 	calls := l.max
 	if l.window <= time.Minute {
 		calls = min(cmp.Or(l.burst, calls), calls)
@@ -73,8 +74,8 @@ func (l limit) dropExpired(now time.Time) {
 }
 
 // drain counts a call in a bucket, whose state is a single time, Full. Each call moves Full
-// later by perCall. The bucket is empty when Full is headStart after now, and full when Full
-// has passed.
+// later by perCall. The bucket is empty when Full is burstTolerance after now, and full
+// when Full has passed.
 func (l limit) drain(now time.Time) {
 	if l.Full.Before(now) {
 		l.Full = now
@@ -126,7 +127,7 @@ func (l limit) opens(now time.Time) time.Time {
 	switch {
 	case l.CountedBy != l.counting: // no call was counted in this way yet
 	case l.bucket:
-		opens = l.Full.Add(l.perCall() - l.headStart())
+		opens = l.Full.Add(l.perCall() - l.burstTolerance())
 	case l.counting == decisions.WindowsWeighted:
 		opens = l.weightedOpens(now)
 	default:

@@ -123,8 +123,8 @@ func BadField(field, broken string) *Refusal {
 	return r
 }
 
-// Reply is what a script answers a message with. Status is 0 or 200 for a text; with any
-// other Status the message is refused.
+// Reply is a script's answer to a message. Status is 0 or 200 for a text; with any other
+// Status the message is refused.
 type Reply struct {
 	Text     string
 	Warnings []string

@@ -4,7 +4,7 @@
 // It reads like the interface document, whose sections its comments cite. A call goes
 // through State.Do, from the top down:
 //
-//   - rowsOf is section 4: the checks of each endpoint, and the function that carries it out.
+//   - endpointTable is section 4: the checks of each endpoint, and the function that carries it out.
 //   - authenticate is section 5: 401 and 402, and an unknown path or method.
 //   - refuseOrSpend is section 8: it counts the call, or refuses it with 429.
 //   - The function of the endpoint changes the State and returns what the reply says.
@@ -63,9 +63,9 @@ type Answer struct {
 	TwoClocks bool
 }
 
-// row has the parts of an endpoint that only the service needs. Package spec has the
+// endpointRules has the parts of an endpoint that only the service needs. Package spec has the
 // other parts, which the client reads too.
-type row struct {
+type endpointRules struct {
 	// act carries out a call that no check and no limit has refused.
 	act func(*call) Answer
 	// checks are made in this order, after 404, 405, 401 and 402. The first check that fails
@@ -73,14 +73,14 @@ type row struct {
 	checks []check
 }
 
-// rowsOf returns interface 4 as a table. Where the interface does not show the order of two
+// endpointTable returns interface 4 as a table. Where the interface does not show the order of two
 // checks, Behavior decides. Paths, statuses and what a call spends are in the rows of package
 // spec. CreateAgent spends a BYOK set too if it has llm.api_key.
-func rowsOf(b *Behavior) map[*spec.Endpoint]row {
+func endpointTable(b *Behavior) map[*spec.Endpoint]endpointRules {
 	agent := ordered(b.BodyBeforeAgent, wellFormed, agentFound)
 	permission := ordered(b.PermissionBeforeBody, fromDashboard, wellFormed)
 	byok := ordered(b.StoreDownFirst, storeAvailable, byokStored)
-	return map[*spec.Endpoint]row{
+	return map[*spec.Endpoint]endpointRules{
 		spec.Status:      {act: (*call).status},
 		spec.WarmUp:      {act: (*call).warmUp, checks: append([]check{wellFormed, fromDashboard}, byok...)},
 		spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
@@ -288,12 +288,12 @@ func creationFits(c *call) *Refusal {
 // CheckMetadata returns the 400 for metadata above the cap. Section 2.3 does not show the
 // value of the cap.
 func (b *Behavior) CheckMetadata(metadata string) *Refusal {
-	most, length := b.MetadataCap, b.Length(metadata)
-	if length <= most {
+	maxLength, length := b.MetadataCap, b.Length(metadata)
+	if length <= maxLength {
 		return nil
 	}
-	r := BadField(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", most))
-	r.Length, r.Max = length, most
+	r := BadField(spec.Metadata.Path, fmt.Sprintf("at most %d characters of compact JSON", maxLength))
+	r.Length, r.Max = length, maxLength
 	return r
 }
 
@@ -312,7 +312,8 @@ func agentFound(c *call) *Refusal {
 	return r
 }
 
-// role is what one limit does with a call: it may refuse the call, and it may count it.
+// role says what one limit does with a call: whether it may refuse the call, and whether it
+// counts it.
 type role struct{ mayRefuse, counts bool }
 
 // roleOf returns the role of a limit for the call. Without a flaw, each limit that

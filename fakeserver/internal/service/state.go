@@ -23,19 +23,19 @@ import (
 // share only memory that never changes. A State has no lock. The caller must hold a lock
 // around each call, and while it uses a pointer that a method has returned.
 type State struct {
-	behavior  *Behavior              // never changes
-	rows      map[*spec.Endpoint]row // by behavior; never changes
-	template  limit                  // the fields that all limits share; State.limit completes a copy
-	maxima    [spec.LimitCount]int   // of calls, in the order of spec.Limits; 0 means the plan's
-	exchanges int                    // how many of the newest are kept of each conversation
-	vault     *vault                 // nil until a provider key is stored
-	keys      []*Key                 // in the order of issue
-	byDigest  map[Digest]*Key
-	agents    map[string]*Agent
-	inOrder   []*Agent              // in the order of creation
-	numbers   int                   // the number of the last agent
-	ips       map[netip.Addr]*Usage // of client addresses
-	BYOKDown  bool                  // the store of provider keys is not available
+	behavior        *Behavior                        // never changes
+	rows            map[*spec.Endpoint]endpointRules // by behavior; never changes
+	template        limit                            // the fields that all limits share; State.limit completes a copy
+	maxima          [spec.LimitCount]int             // of calls, in the order of spec.Limits; 0 means the plan's
+	exchanges       int                              // how many of the newest are kept of each conversation
+	vault           *vault                           // nil until a provider key is stored
+	keys            []*Key                           // in the order of issue
+	byDigest        map[Digest]*Key
+	agents          map[string]*Agent
+	agentList       []*Agent              // in the order of creation
+	lastAgentNumber int                   // the number of the last agent
+	ips             map[netip.Addr]*Usage // of client addresses
+	BYOKDown        bool                  // the store of provider keys is not available
 }
 
 // New returns the state of a service without keys. maxima are in the order of
@@ -43,9 +43,9 @@ type State struct {
 // the newest exchanges of each conversation are kept.
 func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	return &State{
-		behavior: behavior, rows: rowsOf(behavior), maxima: maxima, exchanges: exchanges,
+		behavior: behavior, rows: endpointTable(behavior), maxima: maxima, exchanges: exchanges,
 		template: limit{counting: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
-		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, inOrder: []*Agent{}, ips: map[netip.Addr]*Usage{},
+		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, agentList: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }
 
@@ -185,23 +185,23 @@ type Exchange struct {
 func (s *State) Agent(id string) *Agent { return s.agents[id] }
 
 // Agents returns all agents in the order of creation.
-func (s *State) Agents() []*Agent { return s.inOrder }
+func (s *State) Agents() []*Agent { return s.agentList }
 
 // RemoveAgent deletes an agent and its conversation. No later agent gets its number.
 func (s *State) RemoveAgent(a *Agent) {
 	delete(s.agents, a.ID)
-	s.inOrder = slices.DeleteFunc(s.inOrder, func(other *Agent) bool { return other == a })
+	s.agentList = slices.DeleteFunc(s.agentList, func(other *Agent) bool { return other == a })
 }
 
 // AddAgent fills the empty fields of a, and stores it as an agent of key k. It sets the
 // next identifier, the times, the owner, and the defaults of interface 2.3. An identifier
 // that a has already must not be taken. The result is the stored agent itself.
 func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
-	s.numbers++
-	for s.agents[Numbered("agent", s.numbers)] != nil { // a test has used this identifier for an agent
-		s.numbers++
+	s.lastAgentNumber++
+	for s.agents[Numbered("agent", s.lastAgentNumber)] != nil { // a test has used this identifier for an agent
+		s.lastAgentNumber++
 	}
-	a.Number = s.numbers
+	a.Number = s.lastAgentNumber
 	a.ID = cmp.Or(a.ID, Numbered("agent", a.Number))
 	a.Owner = k.Label
 	a.Status = cmp.Or(a.Status, spec.Active)
@@ -214,7 +214,7 @@ func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
 	}
 	s.agents[a.ID] = &a
-	s.inOrder = append(s.inOrder, &a)
+	s.agentList = append(s.agentList, &a)
 	return &a
 }
 
@@ -271,11 +271,11 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 // as a call would meet them now. It spends nothing, and changes nothing: a key that is
 // used under two clocks is still reported at its next call.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	met, usage := *k, usageIfSameClock(s.ips[ip], now, longestAddressWindow)
-	met.Usage = usageIfSameClock(k.Usage, now, longestKeyWindow)
+	keyCopy, usage := *k, usageIfSameClock(s.ips[ip], now, longestAddressWindow)
+	keyCopy.Usage = usageIfSameClock(k.Usage, now, longestKeyWindow)
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
-			states = append(states, s.limitState(i, &met, usage, now))
+			states = append(states, s.limitState(i, &keyCopy, usage, now))
 		}
 	}
 	return states
@@ -294,11 +294,11 @@ func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
 // Saved is a state as a file holds it. It has no digests and no provider keys, because a
 // file must not give access to an account.
 type Saved struct {
-	Numbers   int            `json:"agents"` // the number of the last agent
-	BYOKDown  bool           `json:"byok_unavailable"`
-	Keys      []*Key         `json:"keys"`
-	Addresses []SavedAddress `json:"addresses"`
-	Agents    []*Agent       `json:"agent_list"`
+	LastAgentNumber int            `json:"agents"` // the number of the last agent
+	BYOKDown        bool           `json:"byok_unavailable"`
+	Keys            []*Key         `json:"keys"`
+	Addresses       []SavedAddress `json:"addresses"`
+	Agents          []*Agent       `json:"agent_list"`
 }
 
 // SavedAddress is a client address and what was counted for it.
@@ -310,7 +310,7 @@ type SavedAddress struct {
 // Save returns the state as a file holds it. The result shares the memory of the state,
 // so it is valid until the next call.
 func (s *State) Save() Saved {
-	saved := Saved{Numbers: s.numbers, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.inOrder}
+	saved := Saved{LastAgentNumber: s.lastAgentNumber, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.agentList}
 	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
 		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip]})
 	}
@@ -323,7 +323,7 @@ func (s *State) Save() Saved {
 func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *State {
 	c := New(s.behavior, s.maxima, s.exchanges)
 	// The new state takes over the pointers of saved, which nothing else uses.
-	c.numbers, c.BYOKDown = saved.Numbers, saved.BYOKDown
+	c.lastAgentNumber, c.BYOKDown = saved.LastAgentNumber, saved.BYOKDown
 	for i, k := range saved.Keys {
 		k.Usage = usageIfSameClock(k.Usage, now, longestKeyWindow)
 		c.addKey(digest(i+1), k)
@@ -334,7 +334,7 @@ func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *Sta
 	for _, a := range saved.Agents {
 		a.Exchanges = a.Exchanges[max(0, len(a.Exchanges)-s.exchanges):] // the fake that wrote them may have kept more
 		c.agents[a.ID] = a
-		c.inOrder = append(c.inOrder, a)
+		c.agentList = append(c.agentList, a)
 	}
 	return c
 }

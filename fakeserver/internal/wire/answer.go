@@ -213,7 +213,7 @@ func Why(r *service.Refusal, now time.Time) string {
 // why chooses the sentence by the facts of the Refusal, the most specific fact first.
 // Without such a fact it uses the sentence of the kind, or else the reason.
 func why(r *service.Refusal, now time.Time) string {
-	ago := " " + passed(now.Sub(r.Since)) + " ago"
+	ago := " " + wholeSeconds(now.Sub(r.Since)) + " ago"
 	switch {
 	// A text that is too long: both lengths help more than the bound alone.
 	case r.Max > 0:
@@ -255,14 +255,14 @@ func whyLimited(r *service.Refusal, now time.Time) string {
 // shows whether a timeout came before or after the effect, which a client cannot see.
 func WhyLeft(after time.Duration, reached bool) string {
 	if !reached {
-		return "The client left after " + passed(after) + ", before the call reached the service: it had no effect."
+		return "The client left after " + wholeSeconds(after) + ", before the call reached the service: it had no effect."
 	}
-	return "The client left after " + passed(after) + ", before it had the answer."
+	return "The client left after " + wholeSeconds(after) + ", before it had the answer."
 }
 
-// passed prints a duration in whole seconds, so that a golden file may hold it although
+// wholeSeconds prints a duration in whole seconds, so that a golden file may hold it although
 // real time adds some milliseconds to each wait.
-func passed(d time.Duration) string {
+func wholeSeconds(d time.Duration) string {
 	if d < time.Second {
 		return "less than 1s"
 	}
