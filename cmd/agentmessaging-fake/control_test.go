@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A reset puts back what the flags say. What else it does, the tests of the fake have.
+// A reset restores the state that the flags describe. The tests of the fake check what else
+// it does.
 func TestReset(t *testing.T) {
 	a := newAPI(t, "--plan=pro", "--latency=1ms", "--replies", tempFile(t, `[{"replies":[{"text":"from the file"}]}]`))
 	a.play(
@@ -33,7 +34,7 @@ func TestReset(t *testing.T) {
 
 // A reset ends the calls under way, also those by hand, and they change nothing
 // afterwards.
-func TestResetLetsCallsGo(t *testing.T) {
+func TestResetEndsCalls(t *testing.T) {
 	a := newAPI(t)
 	a.play(step{"POST /faults", `{"fault":{"kind":"latency","duration":"1h"}}`, 201, ""})
 	var waiting sync.WaitGroup
@@ -94,8 +95,8 @@ func TestOtherSites(t *testing.T) {
 		assert.Empty(t, answer.Header().Get("Access-Control-Allow-Origin"), header)
 		name, _, _ := strings.Cut(header, ":")
 		assert.Equal(t, want != 201, strings.Contains(answer.Body.String(), ": must be"), header)
-		if name == "Host" { // the service is guarded likewise
-			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.facts.APIKey).Code
+		if name == "Host" { // the service is guarded in the same way
+			status := a.send("GET", "/v1/status", "", header, "Authorization: Bearer "+a.startup.APIKey).Code
 			assert.Equal(t, want == 201, status == 200, header)
 		}
 	}
@@ -106,14 +107,14 @@ func TestOtherSites(t *testing.T) {
 // made, and for nothing that looks like it. On loopback it asks for none.
 func TestToken(t *testing.T) {
 	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0")
-	token := a.facts.Token
+	token := a.startup.Token
 	assert.Len(t, token, 26)
-	assert.Contains(t, string(a.facts.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN="+token+"\n")
-	assert.Contains(t, a.facts.BaseURL, "http://127.0.0.1:")
+	assert.Contains(t, string(a.startup.text(false)), "export AGENT_MESSAGING_FAKE_TOKEN="+token+"\n")
+	assert.Contains(t, a.startup.BaseURL, "http://127.0.0.1:")
 	for header, want := range map[string]int{
 		"Authorization: Bearer " + token: 200, "Authorization: bearer  " + token: 200,
 		"Authorization: Bearer " + token + "x": 401, "Authorization: Bearer " + token[:20]: 401, "Authorization: Basic " + token: 401,
-		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.facts.APIKey: 401,
+		"Authorization: " + token: 401, "Authorization: Bearer ": 401, "X-Token: " + token: 401, "Authorization: Bearer " + a.startup.APIKey: 401,
 	} {
 		answered := a.send("GET", "/_fake/v1/info", "", header, "Host: fake.internal")
 		assert.Equal(t, want, answered.Code, header)
@@ -127,7 +128,7 @@ func TestToken(t *testing.T) {
 	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service needs its keys only
 
 	given := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token=a-token-of-16-or-more")
-	assert.Empty(t, given.facts.Token, "a token that was given is not repeated")
+	assert.Empty(t, given.startup.Token, "a token that was given is not repeated")
 	assert.Equal(t, 200, given.send("GET", "/_fake/v1/info", "", "Authorization: Bearer a-token-of-16-or-more").Code)
 	newAPI(t, "--allow-remote", "--token=a-token-of-16-or-more").play(step{"GET /info", "", 200, `{"remote":false}`})
 }
@@ -195,7 +196,7 @@ func TestStreamOfOneSlowCall(t *testing.T) {
 			step{"POST /faults", `{"fault":{"kind":"latency","duration":"2s"}}`, 201, ""},
 			step{"POST /faults", `{"fault":{"kind":"drip_reply","bytes":60,"every":"1s"}}`, 201, ""},
 		)
-		go a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.facts.APIKey)
+		go a.send("GET", "/v1/status", "", "Authorization: Bearer "+a.startup.APIKey)
 		time.AfterFunc(10*time.Second, a.stop)
 		sent := a.send("GET", "/_fake/v1/calls/stream", "").Body.String()
 		assert.Regexp(t, `(?s)event: under_way\ndata: {"calls":\[{"seq":0,.*event: call\ndata: {"seq":1,.*event: call\ndata: {"seq":1,[^\n]*"ended":`, sent)

@@ -20,9 +20,9 @@ const (
 	exitUnfinished = 3
 )
 
-// complain writes an error as one line, which says what is wrong and what is allowed. No
+// printError writes an error as one line, which says what is wrong and what is allowed. No
 // error repeats the value of a flag, which may be a secret.
-func complain(stderr io.Writer, err error) {
+func printError(stderr io.Writer, err error) {
 	_, _ = fmt.Fprintf(stderr, "agentmessaging-fake: %v\n", err)
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 )
 
-// facts are the values that the program prints when it serves, and writes to the file of
-// --ready-file. The tags are the names of the members with --json. A program may wait for
-// the file and read it.
-type facts struct {
+// startupInfo has the values that the program prints when it starts to serve, and writes to
+// --ready-file, where another program may wait for them. The tags are the names of the
+// members with --json.
+type startupInfo struct {
 	BaseURL    string `json:"base_url"`
 	APIKey     string `json:"api_key"`
 	PageURL    string `json:"page_url"`
@@ -28,9 +28,9 @@ type facts struct {
 	PID     int    `json:"pid"`
 }
 
-// text returns the facts as lines for a shell, or as one line of JSON. A shell that
+// text returns the values as lines for a shell, or as one line of JSON. A shell that
 // sources the lines gets the client's variables. The page's address is a comment in them.
-func (f facts) text(asJSON bool) []byte {
+func (f startupInfo) text(asJSON bool) []byte {
 	if asJSON {
 		// The JSON is one line, so that a program can read up to the line feed and go on.
 		encoded, _ := json.Marshal(f) // never fails for strings and a number
@@ -62,7 +62,7 @@ func quoteShell(word string) string {
 // program may have written it by then. An error ends the program, since nobody would know
 // its address.
 func (p *program) announce(stdout io.Writer) error {
-	text := p.facts.text(p.config.json)
+	text := p.startup.text(p.config.json)
 	// The file is written whole or not at all, so that a script that waits for it never
 	// reads a part.
 	if path := p.config.readyFile; path != "" {
@@ -92,7 +92,7 @@ func (p *program) loadState() error {
 		_ = file.Close()
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w; move it away to begin anew", path, err)
+		return fmt.Errorf("%s: %w; move it away to start with an empty state", path, err)
 	}
 	return nil
 }

@@ -47,13 +47,13 @@ type config struct {
 // option is a flag, and a variable of the environment. One function reads the values of
 // both, so that both are refused in the same words.
 type option struct {
-	// name is the flag without its dashes, fallback its default, and usage its line of
-	// the help. A fallback of "false" makes it a flag that needs no value.
-	name, fallback, usage string
-	// take applies the value, or returns options of the fake, which check their values when
-	// the fake is made. The error says what is allowed. It never repeats the value, which
-	// may be a secret.
-	take func(value string) ([]fakeserver.Option, error)
+	// name is the flag without its dashes, and usage its line of the help. A defaultValue
+	// of "false" makes it a flag that needs no value.
+	name, defaultValue, usage string
+	// apply sets the value in the config, or returns options of the fake, which check their
+	// values when the fake is made. The error says what is allowed. It never repeats the
+	// value, which may be a secret.
+	apply func(value string) ([]fakeserver.Option, error)
 }
 
 // options are in the order of the help. Their functions write into c.
@@ -61,24 +61,24 @@ func (c *config) options() []option {
 	o := &c.control
 	return []option{
 		// The address of the program, and who may control it.
-		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 takes a free one", c.takeAddr},
+		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 picks a free one", c.applyAddr},
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", storeIn(&c.allowRemote, boolean)},
-		{"token", "", "token that the control interface and the page ask for beyond loopback; if you give none, one is made and printed", storeIn(&o.Guard.Token, token)},
+		{"token", "", "token for the control interface and the page on an address that is not loopback; by default one is made and printed", storeIn(&o.Guard.Token, token)},
 		// The behaviour of the fake. Most of these are options of package fakeserver.
-		{"key", "", "text of the first API key, instead of amk_fake_000001", ofFake(text[string], fakeserver.WithKey)},
-		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(spec.PlanNames(), ", "), ofFake(text[fakeserver.Plan], fakeserver.WithPlan)},
-		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", takeLimits},
-		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", takeDecisions},
-		{"cold-start", "0s", "how much longer the first message of a key takes", ofFake(duration, fakeserver.WithColdStart)},
+		{"key", "", "text of the first API key, instead of amk_fake_000001", fakeOption(text[string], fakeserver.WithKey)},
+		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(spec.PlanNames(), ", "), fakeOption(text[fakeserver.Plan], fakeserver.WithPlan)},
+		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", parseLimits},
+		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", parseDecisions},
+		{"cold-start", "0s", "how much longer the first message of a key takes", fakeOption(duration, fakeserver.WithColdStart)},
 		{"latency", "0s", "how long every call takes to arrive", storeIn(&o.Latency, duration)},
-		{"calls", "10000", "how many calls are kept", ofFake(callLimit, fakeserver.WithCallLimit)},
+		{"calls", "10000", "how many calls are kept", fakeOption(callLimit, fakeserver.WithCallLimit)},
 		// The files that the program reads and writes.
-		{"like", "", "file that observe wrote: answer what the interface leaves open as that service did", ofFake(readFile, fakeserver.Like)},
+		{"like", "", "file that observe wrote: answer the open questions of the interface as that service did", fakeOption(readFile, fakeserver.Like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
-		{"state", "", "file to begin with, where it exists, and to save to at the end; of two programs with one file, the one that ends last has saved", storeIn(&c.statePath, c.ownFile)},
-		{"ready-file", "", "file to write what is printed to, once the program serves; it stays at the end", storeIn(&c.readyFile, c.ownFile)},
+		{"state", "", "file to load the state from, if it exists, and to save it to at the end; if two programs use it, the last one to end overwrites it", storeIn(&c.statePath, c.ownFile)},
+		{"ready-file", "", "file for the printed lines, written once the program serves and not removed at the end", storeIn(&c.readyFile, c.ownFile)},
 		// When the program ends without a signal, and what it prints.
-		{"until-eof", "false", "end when standard input ends, as a pipe does when the process that started this one is gone", storeIn(&c.untilEOF, boolean)},
+		{"until-eof", "false", "end when standard input ends, for example because the process that started this one has died", storeIn(&c.untilEOF, boolean)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
 		{"log", "auto", "a line for each call on standard error: " + strings.Join(logForms, ", ") + "; auto is text on a terminal and json elsewhere", storeIn(&c.log, logForm)},
 	}
@@ -146,7 +146,7 @@ func (c *config) flagSet(settings map[string]setting) *flag.FlagSet {
 	for _, o := range c.options() {
 		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
 		// A boolean flag needs no value: --json is --json=true.
-		if o.fallback == "false" {
+		if o.defaultValue == "false" {
 			flags.BoolFunc(o.name, "", take)
 		} else {
 			flags.Func(o.name, "", take)
@@ -184,23 +184,23 @@ func (c *config) readVariables(environ []string, settings map[string]setting) er
 func (c *config) openFake(settings map[string]setting) error {
 	// The page shows texts, so the fake keeps them. Lines on standard error never show
 	// texts.
-	ofFake := []fakeserver.Option{fakeserver.WithMessageTexts()}
+	fakeOptions := []fakeserver.Option{fakeserver.WithMessageTexts()}
 	for _, o := range c.options() {
 		// A default is handled like a given value, so that it is checked too.
-		given := cmp.Or(settings[o.name], setting{value: o.fallback})
+		given := cmp.Or(settings[o.name], setting{value: o.defaultValue})
 		// An option without a given value and without a default changes nothing.
 		if given == (setting{}) {
 			continue
 		}
-		opts, err := o.take(given.value)
+		opts, err := o.apply(given.value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", given.from, err)
 		}
 		for _, opt := range opts {
-			ofFake = append(ofFake, namingFlag(given.from, opt))
+			fakeOptions = append(fakeOptions, namingFlag(given.from, opt))
 		}
 	}
-	fake, err := fakeserver.Open(ofFake...)
+	fake, err := fakeserver.Open(fakeOptions...)
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "fakeserver: "))
 	}
@@ -230,17 +230,17 @@ func help(out io.Writer) {
 		"The Agent Messaging Service in memory. Each flag can also be given in the environment.\n\n")
 	for _, o := range new(config).options() {
 		variable := o.variable()
-		if o.fallback != "" {
-			variable += ", default " + o.fallback
+		if o.defaultValue != "" {
+			variable += ", default " + o.defaultValue
 		}
 		_, _ = fmt.Fprintf(out, "  --%-14s%s\n  %-16s%s\n", o.name, o.usage, "", variable)
 	}
 }
 
-// takeAddr takes a host and a port. Without a host it means loopback, unless
+// applyAddr takes a host and a port. Without a host it means loopback, unless
 // --allow-remote is given. Only after the program listens is it known whether a name is a
 // loopback address.
-func (c *config) takeAddr(value string) ([]fakeserver.Option, error) {
+func (c *config) applyAddr(value string) ([]fakeserver.Option, error) {
 	_, port, err := net.SplitHostPort(value)
 	if err != nil {
 		return nil, errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
@@ -261,8 +261,8 @@ func storeIn[T any](field *T, read func(value string) (T, error)) func(string) (
 	}
 }
 
-// ofFake passes the value that read returns to an option of the fake.
-func ofFake[T any](read func(value string) (T, error), option func(T) fakeserver.Option) func(string) ([]fakeserver.Option, error) {
+// fakeOption passes the value that read returns to an option of the fake.
+func fakeOption[T any](read func(value string) (T, error), option func(T) fakeserver.Option) func(string) ([]fakeserver.Option, error) {
 	return func(value string) ([]fakeserver.Option, error) {
 		v, err := read(value)
 		return []fakeserver.Option{option(v)}, err
@@ -316,10 +316,10 @@ func readFile(path string) ([]byte, error) {
 	return content, nil
 }
 
-// takeLimits reads the limits of all keys. "off" turns them off, the name of a plan sets
+// parseLimits reads the limits of all keys. "off" turns them off, the name of a plan sets
 // the plan's limits, and a list such as "key_minute=5,warmup_key_hour=1" changes some of
 // them. A limit that is off has a maximum that no test reaches.
-func takeLimits(text string) (opts []fakeserver.Option, _ error) {
+func parseLimits(text string) (opts []fakeserver.Option, _ error) {
 	plan := spec.PlanIndex(text)
 	switch {
 	case plan >= 0:
@@ -339,18 +339,18 @@ func takeLimits(text string) (opts []fakeserver.Option, _ error) {
 	return opts, err
 }
 
-// everyLimit sets each limit, so that the plans of keys do not matter. most returns the
+// everyLimit sets each limit, so that the plans of keys do not matter. maxOf returns the
 // maximum of a limit.
-func everyLimit(most func(spec.Limit) int) (opts []fakeserver.Option) {
+func everyLimit(maxOf func(spec.Limit) int) (opts []fakeserver.Option) {
 	for _, l := range spec.Limits {
-		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), most(l)))
+		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(l.Key), maxOf(l)))
 	}
 	return opts
 }
 
-// takeDecisions reads answers to open questions of the interface, such as
+// parseDecisions reads answers to open questions of the interface, such as
 // "windows=sliding,metadata_cap=8000". An answer that is not JSON is a text.
-func takeDecisions(text string) (opts []fakeserver.Option, _ error) {
+func parseDecisions(text string) (opts []fakeserver.Option, _ error) {
 	all, err := pairs(text, "must be questions with answers, such as windows=sliding,metadata_cap=8000")
 	for _, p := range all {
 		// A text needs no quotes: windows=sliding works without them.
@@ -377,7 +377,7 @@ func pairs(text, wanted string) (all []pair, _ error) {
 		case !given:
 			return nil, errors.New(wanted)
 		case slices.ContainsFunc(all, func(p pair) bool { return p.name == name }):
-			return nil, errors.New("a name is there twice")
+			return nil, errors.New("a name appears twice")
 		}
 		all = append(all, pair{name, value})
 	}

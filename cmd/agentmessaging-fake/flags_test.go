@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// badFlags are flags, some with the file BROKEN, MISTYPED or RUNNING, and what is said of them.
+// badFlags are flags, some with the file BROKEN, MISTYPED or RUNNING, and the error for
+// each.
 var badFlags = []struct{ flag, want string }{
 	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
@@ -19,15 +20,15 @@ var badFlags = []struct{ flag, want string }{
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
 	{"--key=secret,key", "--key: must be visible ASCII characters without a comma"},
 	{"--limits=none", "--limits: must be off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
-	{"--limits=key_minute=5,key_minute=6", "--limits: a name is there twice"},
+	{"--limits=key_minute=5,key_minute=6", "--limits: a name appears twice"},
 	{"--decisions=windows", "--decisions: must be questions with answers, such as windows=sliding"},
 	{"--cold-start=-1s", "--cold-start: must be a duration such as 250ms, 90s or 1h30m, from 0s to 876000h0m0s"},
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
 	{"--replies=BROKEN", "--replies: [0].replies: give at least one"},
 	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
-	{"--state=BROKEN", "--state: BROKEN: not the state of a fake: its format is not agentmessaging-fake-state; move it away to begin anew"},
-	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to begin anew"}, // it cannot be written, even by root
+	{"--state=BROKEN", "--state: BROKEN: not the state of a fake: its format is not agentmessaging-fake-state; move it away to start with an empty state"},
+	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to start with an empty state"}, // it cannot be written, even by root
 	{"--ready-file=/dev/null", "--ready-file: /dev/null: must be a regular file, or not be there"},
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
 	{"start", "there is no such command; the commands are version, observe, help"},
@@ -67,7 +68,7 @@ func TestFlags(t *testing.T) {
 		"--latency=1ms", "--calls=1", "--replies", tempFile(t, `{"replies":[{"text":"from the file"}]}`),
 		"--like", tempFile(t, `{"format":1,"decisions":{"metadata_cap":{"answer":100}}}`),
 	)
-	assert.Equal(t, "k", a.facts.APIKey)
+	assert.Equal(t, "k", a.startup.APIKey)
 	assert.NotContains(t, a.get("/info"), `"key"`, "a key that was chosen may be a secret")
 	assert.Contains(t, a.get("/keys/key_000001"), `{"limit_key":"key_minute","max":2,`)
 	assert.Regexp(t, `"none":"disabled","sandbox":"pending"},"default":.*{"answer":"sliding","default":"fixed","id":"windows","observed":false,"question":"[^"]+"}`, a.get("/decisions"))

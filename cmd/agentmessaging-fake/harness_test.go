@@ -20,12 +20,12 @@ import (
 
 // api makes calls of all that the program serves.
 type api struct {
-	t      testing.TB
-	facts  facts
-	all    http.Handler
-	stop   func()        // ends the program as a signal does
-	log    *bytes.Buffer // what the program wrote on standard error
-	server *http.Server  // it does not serve
+	t       testing.TB
+	startup startupInfo
+	all     http.Handler
+	stop    func()        // ends the program as a signal does
+	log     *bytes.Buffer // what the program wrote on standard error
+	server  *http.Server  // it does not serve
 }
 
 // newAPI returns the program with these flags, without a socket and a goroutine. Most
@@ -40,7 +40,7 @@ func newAPI(t testing.TB, flags ...string) api {
 	require.NoError(t, p.listener.Close())
 	require.NoError(t, p.announce(io.Discard))
 	t.Cleanup(p.control.End)
-	return api{t, p.facts, p.handler(), func() { require.NoError(t, p.stop()) }, log, p.server}
+	return api{t, p.startup, p.handler(), func() { require.NoError(t, p.stop()) }, log, p.server}
 }
 
 // refused runs the program with flags that it must refuse.
@@ -125,7 +125,7 @@ func (a api) request(s step) *httptest.ResponseRecorder {
 	method, path, _ := strings.Cut(s.call, " ")
 	path, key, given := strings.Cut(path, " ")
 	if !given {
-		key = a.facts.APIKey
+		key = a.startup.APIKey
 	}
 	if strings.HasPrefix(path, "/v1/") {
 		return a.send(method, path, s.body, "Authorization: Bearer "+key)

@@ -35,17 +35,17 @@ import (
 	"time"
 )
 
-// sameSignal is how long further signals count as the first. timeout, npm and others send
-// a signal to the program and again to its process group.
-const sameSignal = 500 * time.Millisecond
+// signalDebounce is how long further signals count as the first one, because timeout, npm
+// and others send a signal to the program and again to its process group.
+const signalDebounce = 500 * time.Millisecond
 
-func main() { os.Exit(runUntilSignal(sameSignal)) }
+func main() { os.Exit(runUntilSignal(signalDebounce)) }
 
-// runUntilSignal runs the program with the signals, arguments and files of the process,
-// and returns the exit status. The first signal ends serving. same is how long further
+// runUntilSignal runs the program with the signals, arguments and files of the process, and
+// returns the exit status. The first signal ends serving. debounce is how long further
 // signals count as the first. A SIGHUP, which comes when the terminal is closed, saves the
 // state as a SIGTERM does. Under nohup it stays ignored.
-func runUntilSignal(same time.Duration) int {
+func runUntilSignal(debounce time.Duration) int {
 	// If the reader of the log is gone, as after "2>&1 | head", Go would end the program at
 	// the next line of the log. Ignoring SIGPIPE keeps the calls and the state.
 	signal.Ignore(syscall.SIGPIPE)
@@ -57,7 +57,7 @@ func runUntilSignal(same time.Duration) int {
 		ctx, stop := signal.NotifyContext(context.Background(), ending...)
 		// The first signal lets the program drain. After stop has removed the handler, another
 		// signal ends the program at once.
-		context.AfterFunc(ctx, func() { time.AfterFunc(same, stop) })
+		context.AfterFunc(ctx, func() { time.AfterFunc(debounce, stop) })
 		return ctx
 	}, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 }
@@ -72,7 +72,7 @@ func run(untilSignal func() context.Context, args, environ []string, stdout, std
 	}
 	c, err := parse(args, environ)
 	if err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 		return exitUsage
 	}
 	switch c.command {

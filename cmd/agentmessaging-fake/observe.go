@@ -18,19 +18,19 @@ import (
 // have longer explanations than the flags of the program.
 const observeUsage = `usage: agentmessaging-fake observe [flags]
 
-Finds out how the service at AGENT_MESSAGING_BASE_URL answers what the interface leaves open, with the API key in
-AGENT_MESSAGING_API_KEY, and if given a second one in AGENT_MESSAGING_SECOND_API_KEY. --like FILE then makes this
-program answer likewise. It ends with 1 where the service answers otherwise than the baseline says, and with 3 where
-it could not finish or did not see an answer that the baseline has.
+Finds out how the service at AGENT_MESSAGING_BASE_URL answers what the interface leaves open. It uses the API key in
+AGENT_MESSAGING_API_KEY and, if it is set, a second one in AGENT_MESSAGING_SECOND_API_KEY. With --like FILE this
+program then gives the same answers. The exit status is 1 if an answer differs from the baseline, and 3 if observe
+could not finish or did not see an answer that the baseline has.
 
-  --out FILE       write the findings as JSON; without a baseline, what FILE already has an answer to is not asked
-                   again, and all findings are printed
-  --baseline FILE  ask everything, print what differs from the findings of an earlier run, and keep those that were
-                   not seen; may be the same FILE, which the first run makes
-  --budget PARTS   what it may spend: requests=490,creations=24,warmups=8,wait=15m unless said otherwise,
-                   which is below half of each daily limit of a preview key
-  --byok           it may set and clear the provider key that the API key has stored: up to 3 times, or as often as
-                   byok=N in --budget says
+  --out FILE       write the findings as JSON; without a baseline, ask only the questions that FILE does not answer
+                   yet, and print all findings
+  --baseline FILE  ask everything, print the differences from the findings of an earlier run, and keep earlier
+                   answers that were not seen; may be the same FILE as --out, which the first run makes
+  --budget PARTS   what it may spend; the default is requests=490,creations=24,warmups=8,wait=15m, less than half of
+                   each daily limit of a preview key
+  --byok           allow it to set and clear the provider key that is stored for the API key: up to 3 times, or N
+                   times with byok=N in --budget
 `
 
 // observation is one run of observe: the paths of its flags, its budget and its target.
@@ -51,12 +51,12 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 		return exitOK
 	}
 	if err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 		return exitUsage
 	}
 	changed, missing, err := o.run(ctx, stdout, stderr)
 	if err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 	}
 	switch {
 	// A change is more urgent than an unfinished run, so it decides the exit status.
@@ -74,8 +74,8 @@ func parseObserve(args, environ []string) (*observation, error) {
 	o := &observation{
 		budget: observe.DefaultBudget(),
 		target: observe.Target{
-			BaseURL: lookUp(environ, "AGENT_MESSAGING_BASE_URL"), Key: lookUp(environ, "AGENT_MESSAGING_API_KEY"),
-			SecondKey: lookUp(environ, "AGENT_MESSAGING_SECOND_API_KEY"),
+			BaseURL: getenv(environ, "AGENT_MESSAGING_BASE_URL"), Key: getenv(environ, "AGENT_MESSAGING_API_KEY"),
+			SecondKey: getenv(environ, "AGENT_MESSAGING_SECOND_API_KEY"),
 		},
 	}
 	// Package flag neither prints nor exits here, because observe prints errors and help as
@@ -175,10 +175,10 @@ func (o *observation) write(found *observe.Observation, stdout io.Writer) error 
 	return err
 }
 
-// lookUp finds a variable in environ as os.Getenv does; "" if it is not set.
-func lookUp(environ []string, name string) string {
+// getenv finds a variable in environ as os.Getenv does; "" if it is not set.
+func getenv(environ []string, name string) string {
 	for _, variable := range environ {
-		if value, is := strings.CutPrefix(variable, name+"="); is {
+		if value, ok := strings.CutPrefix(variable, name+"="); ok {
 			return value
 		}
 	}

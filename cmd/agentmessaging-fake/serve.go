@@ -33,7 +33,7 @@ type program struct {
 	listener net.Listener
 	control  *control.Server
 	server   *http.Server
-	facts    facts
+	startup  startupInfo
 }
 
 // serve runs until ctx ends, drains, and saves the state. It returns the exit status.
@@ -42,7 +42,7 @@ type program struct {
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	p, err := start(c, stderr)
 	if err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 		// A wrong flag has a separate exit status, even if only start could find it.
 		if usage := new(usageError); errors.As(err, usage) {
 			return exitUsage
@@ -55,7 +55,8 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	if c.untilEOF {
 		go func() { _, err := io.Copy(io.Discard, os.Stdin); ended <- err }()
 	}
-	// The listener already accepts connections, so a reader of the facts can call at once.
+	// The listener already accepts connections, so a program that reads the printed lines
+	// can call at once.
 	err = p.announce(stdout)
 	if err == nil {
 		select {
@@ -64,7 +65,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 		}
 	}
 	if err := errors.Join(err, p.stop()); err != nil {
-		complain(stderr, err)
+		printError(stderr, err)
 		return exitFailed
 	}
 	return exitOK
@@ -98,7 +99,7 @@ func listen(c *config) (net.Listener, error) {
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("--addr: %w; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one", err)
+		return nil, fmt.Errorf("--addr: %w; give an address of this machine such as 127.0.0.1:8460, where port 0 picks a free one", err)
 	}
 	// The check uses the listener's real address, because a name like localhost may lead
 	// anywhere.
@@ -111,8 +112,8 @@ func listen(c *config) (net.Listener, error) {
 
 // isLoopback reports whether only this machine reaches the listener.
 func isLoopback(l net.Listener) bool {
-	tcp, is := l.Addr().(*net.TCPAddr)
-	return is && tcp.IP.IsLoopback()
+	tcp, ok := l.Addr().(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
 }
 
 // prepare makes the control interface and the server. Only now is the listener's address
@@ -129,7 +130,7 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	if err := p.loadState(); err != nil {
 		return usageError{fmt.Errorf("--state: %w", err)}
 	}
-	p.facts = facts{
+	p.startup = startupInfo{
 		BaseURL: o.BaseURL, APIKey: o.Fake.Key(), PageURL: o.BaseURL + "/", ControlURL: o.BaseURL + "/_fake/v1",
 		Token: token, Version: o.Version, PID: os.Getpid(),
 	}

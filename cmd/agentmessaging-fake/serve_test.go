@@ -22,12 +22,12 @@ func TestServe(t *testing.T) {
 		want int
 		says string
 	}{
-		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, openapi.Document}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, a.facts.BaseURL},
+		{"/healthz", 200, "ok\n"}, {"/openapi.yaml", 200, openapi.Document}, {"/", 200, "<!doctype html>"}, {"/_fake/v1/info", 200, a.startup.BaseURL},
 		{"/_fake/v1/openapi.yaml", 200, "openapi: 3.0.3"}, {"/_fake/v1/info", 200, `"key":"amk_fake_000001"`},
 		{"/_fake/nothing", 404, ""}, {"/_fake/v1/nothing", 404, "no route has this method and path"}, {"/v1/status", 200, `"ok":true`},
 		{"/favicon.ico", 404, ""}, {"//v1/status", 404, `"error":"not_found"`}, {"/v2/status", 404, `"error":"not_found"`},
 	} {
-		answered := a.send("GET", tt.path, "", "Authorization: Bearer "+a.facts.APIKey)
+		answered := a.send("GET", tt.path, "", "Authorization: Bearer "+a.startup.APIKey)
 		assert.Equal(t, tt.want, answered.Code, tt.path)
 		assert.Contains(t, answered.Body.String(), tt.says, tt.path)
 	}
@@ -48,9 +48,9 @@ $`, printed)
 	a := newAPI(t, "--ready-file", ready)
 	file, err := os.ReadFile(ready)
 	require.NoError(t, err)
-	assert.Equal(t, string(a.facts.text(false)), string(file))
+	assert.Equal(t, string(a.startup.text(false)), string(file))
 	assert.Equal(t, `{"base_url":"b","api_key":"k","page_url":"p","control_url":"c","token":"t","version":"v","pid":7}`+"\n",
-		string(facts{"b", "k", "p", "c", "t", "v", 7}.text(true)), "with --json")
+		string(startupInfo{"b", "k", "p", "c", "t", "v", 7}.text(true)), "with --json")
 }
 
 // A port that is taken is an error of the start, with the advice to take another.
@@ -60,7 +60,7 @@ func TestPortInUse(t *testing.T) {
 	defer taken.Close()
 	status, sentence := refused(t, []string{"--addr", taken.Addr().String()})
 	assert.Equal(t, exitFailed, status)
-	assert.Contains(t, sentence, "in use; give an address of this machine such as 127.0.0.1:8460, where port 0 takes a free one")
+	assert.Contains(t, sentence, "in use; give an address of this machine such as 127.0.0.1:8460, where port 0 picks a free one")
 }
 
 // A line for each call, without the key and the text of the message.

@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asProgram makes the binary of the tests be the program. It holds how long further
-// signals count as the first.
+// asProgram makes the test binary run as the program. It holds how long further signals
+// count as the first.
 const asProgram = "TEST_AS_AGENTMESSAGING_FAKE"
 
 func TestMain(m *testing.M) {
@@ -45,9 +45,9 @@ func process(t *testing.T, same time.Duration, args ...string) (*exec.Cmd, api) 
 	stdout, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	require.NoError(t, json.NewDecoder(stdout).Decode(&a.facts), "the program did not start")
+	require.NoError(t, json.NewDecoder(stdout).Decode(&a.startup), "the program did not start")
 	require.NoError(t, log.Close())
-	assert.Equal(t, cmd.Process.Pid, a.facts.PID)
+	assert.Equal(t, cmd.Process.Pid, a.startup.PID)
 	return cmd, a
 }
 
@@ -57,8 +57,8 @@ func TestSignalsDrain(t *testing.T) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // where the tests run under nohup, the process must not inherit it
 	for _, end := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
 		path := tempFile(t, "")
-		cmd, a := process(t, sameSignal, "--state", path)
-		stream, err := http.Get(a.facts.ControlURL + "/calls/stream")
+		cmd, a := process(t, signalDebounce, "--state", path)
+		stream, err := http.Get(a.startup.ControlURL + "/calls/stream")
 		require.NoError(t, err)
 		require.Equal(t, "text/event-stream", stream.Header.Get("Content-Type"))
 		conn := a.underWay()
@@ -80,7 +80,7 @@ func TestSignalsDrain(t *testing.T) {
 func TestNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP) // for the process too
 	defer signal.Reset(syscall.SIGHUP)
-	cmd, a := process(t, sameSignal)
+	cmd, a := process(t, signalDebounce)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	_, _ = io.WriteString(a.underWay(), "{}")
 	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
@@ -91,11 +91,11 @@ func TestNohup(t *testing.T) {
 // body, which is {}.
 func (a api) underWay() net.Conn {
 	a.t.Helper()
-	conn, err := net.Dial("tcp", strings.TrimPrefix(a.facts.BaseURL, "http://"))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(a.startup.BaseURL, "http://"))
 	require.NoError(a.t, err)
 	a.t.Cleanup(func() { _ = conn.Close() })
 	const header = "Host: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n"
-	_, err = io.WriteString(conn, "POST /v1/agents HTTP/1.1\r\n"+header+"Authorization: Bearer "+a.facts.APIKey+"\r\n\r\n")
+	_, err = io.WriteString(conn, "POST /v1/agents HTTP/1.1\r\n"+header+"Authorization: Bearer "+a.startup.APIKey+"\r\n\r\n")
 	require.NoError(a.t, err)
 	asked, err := bufio.NewReader(conn).ReadString('\n')
 	require.NoError(a.t, err)
@@ -119,7 +119,7 @@ func TestSignalBeforeServing(t *testing.T) {
 
 // Standard input is empty here.
 func TestUntilEOF(t *testing.T) {
-	cmd, _ := process(t, sameSignal, "--until-eof")
+	cmd, _ := process(t, signalDebounce, "--until-eof")
 	assert.NoError(t, cmd.Wait())
 }
 

@@ -103,7 +103,7 @@ func withoutEscapes(body string) string {
 		if err != nil {
 			return b.String() + body // a body that is cut or not JSON stays unchanged
 		}
-		if text, is := token.(string); is {
+		if text, ok := token.(string); ok {
 			b.WriteString(text + "\n")
 		}
 	}

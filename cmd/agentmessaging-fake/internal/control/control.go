@@ -44,9 +44,9 @@ func New(o Options) (*Server, error) {
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakeadmin.Of[fakeserver.Call](o.Fake)}
 	s.admin.KeepExchanges(decisions.KeptExchanges)
 	s.ended, s.end = context.WithCancel(context.Background())
-	s.feed = feed{changes: map[string]int{}, news: make(chan struct{})}
+	s.feed = feed{changes: map[string]int{}, changed: make(chan struct{})}
 	s.mux = s.newMux()
-	s.calls.Store(newCallsUntilReset())
+	s.callsContext.Store(newCallsUntilReset())
 	if o.Log != nil {
 		s.fake.OnCall(o.Log)
 	}
@@ -78,11 +78,11 @@ const (
 	largeBody = 1 << 30
 )
 
-// root is the beginning of every route's path. filter lists the parameters that pick
+// basePath is the beginning of every route's path. filter lists the parameters that pick
 // calls, which matchers reads.
 const (
-	root   = "/_fake/v1"
-	filter = "endpoint status key agent_id text text_containing search after before"
+	basePath = "/_fake/v1"
+	filter   = "endpoint status key agent_id text text_containing search after before"
 )
 
 // routes are the whole interface: method and path, below root, with status, query,
@@ -138,7 +138,7 @@ func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for pattern, row := range routes {
 		method, below, _ := strings.Cut(pattern, " ")
-		mux.HandleFunc(method+" "+root+below, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc(method+" "+basePath+below, func(w http.ResponseWriter, r *http.Request) {
 			out, err := s.handle(row, w, r)
 			jsonapi.Answer(w, r, row.status, out, err)
 		})
@@ -147,7 +147,7 @@ func (s *Server) newMux() *http.ServeMux {
 }
 
 // noRoute answers paths and methods that no route has, in JSON like every other answer.
-var noRoute = jsonapi.NotFound("no route has this method and path; " + root + "/openapi.yaml describes those that exist")
+var noRoute = jsonapi.NotFound("no route has this method and path; " + basePath + "/openapi.yaml describes those that exist")
 
 // ServeHTTP answers a call of the control interface. The guard comes first, so that a
 // caller without permission does not learn what exists.
@@ -202,8 +202,8 @@ func (s *Server) handle(row route, w http.ResponseWriter, r *http.Request) (out 
 	return out, req.query.Err
 }
 
-// resolvePath looks up the key and the agent that the path names, so that each handler
-// gets them, and an unknown key or agent is a 404 everywhere.
+// resolvePath looks up the key and the agent that the path names. So each handler gets
+// them, and an unknown key or agent is a 404 everywhere.
 func (s *Server) resolvePath(r *http.Request) (*request, error) {
 	found := &request{Request: r}
 	if label := r.PathValue("key"); label != "" {
@@ -213,8 +213,8 @@ func (s *Server) resolvePath(r *http.Request) (*request, error) {
 		}
 	}
 	if id := r.PathValue("agent_id"); id != "" {
-		agent, is := s.fake.Agent(id)
-		if !is {
+		agent, ok := s.fake.Agent(id)
+		if !ok {
 			return nil, jsonapi.NotFound("no agent has this identifier")
 		}
 		found.agent = agent

@@ -64,9 +64,9 @@ type Server struct {
 	// ended is done once End has called end. Streams and waits then return.
 	ended context.Context
 	end   context.CancelFunc
-	// calls is the context of the calls that are under way. A reset ends it and stores a new
+	// callsContext is the context of the calls that are under way. A reset ends it and stores a new
 	// one.
-	calls atomic.Pointer[callsUntilReset]
+	callsContext atomic.Pointer[callsUntilReset]
 	// state is the file that StartFrom has read, for later resets.
 	state []byte
 
@@ -172,7 +172,7 @@ func newCallsUntilReset() *callsUntilReset {
 // reset answers POST reset. It first ends the calls under way, because a call that hangs
 // would keep a connection that the next test needs.
 func (s *Server) reset(*request) (any, error) {
-	s.calls.Swap(newCallsUntilReset()).end()
+	s.callsContext.Swap(newCallsUntilReset()).end()
 	s.admin.Restart()
 	return nil, s.applyOptions()
 }
@@ -193,7 +193,7 @@ func (s *Server) Service() http.Handler {
 // second.
 func (s *Server) untilReset(ctx context.Context) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.calls.Load(), cancel)
+	stop := context.AfterFunc(s.callsContext.Load(), cancel)
 	return ctx, func() { stop(); cancel(); s.feed.wake() }
 }
 
@@ -209,8 +209,9 @@ func (s *Server) putState(r *request) (any, error) {
 	return nil, errors.Unwrap(s.fake.ReadState(bytes.NewReader(r.body))) // without the method's name
 }
 
-// openKey is the default text of the first key, which everybody knows.
-const openKey = "amk_fake_000001"
+// defaultKey is the text of the first key without --key. It is in the documentation, so it
+// is not a secret.
+const defaultKey = "amk_fake_000001"
 
 // info answers GET info. It shows the text of the first key only if it is the default
 // text. A key from --key may be a secret that is in use elsewhere.
@@ -219,8 +220,8 @@ func (s *Server) info(*request) (any, error) {
 		"version": s.options.Version, "base_url": s.options.BaseURL, "started_at": s.started, "remote": s.options.Guard.AnyHost,
 		"endpoints": strings.Split(spec.EndpointNames(), ", "),
 	}
-	if s.fake.Key() == openKey {
-		info["key"] = openKey
+	if s.fake.Key() == defaultKey {
+		info["key"] = defaultKey
 	}
 	return info, nil
 }

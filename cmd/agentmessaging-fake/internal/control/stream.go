@@ -22,9 +22,9 @@ type feed struct {
 	// changes counts the changes of each kind. A count never decreases, so a stream that
 	// compares counts misses no change.
 	changes map[string]int
-	// news is closed at the next change or call, and replaced by a new channel. Any number
+	// changed is closed at the next change or call, and replaced by a new channel. Any number
 	// of streams can wait for it.
-	news chan struct{}
+	changed chan struct{}
 }
 
 // wake wakes the streams, for a new call or with the kinds of state that have changed.
@@ -35,24 +35,21 @@ func (f *feed) wake(changed ...string) {
 	for _, kind := range changed {
 		f.changes[kind]++
 	}
-	close(f.news)
-	f.news = make(chan struct{})
+	close(f.changed)
+	f.changed = make(chan struct{})
 }
 
 // current returns the counts, and a channel that is closed when they are out of date.
 func (f *feed) current() (changes map[string]int, news <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return maps.Clone(f.changes), f.news
+	return maps.Clone(f.changes), f.changed
 }
 
-// heartbeat is how often a quiet stream sends something. After a longer silence, the page
-// assumes that the connection is dead. recheck is how long a call may be under way before
-// the page shows it. writeLimit bounds the write of one event.
 const (
-	heartbeat  = 3 * time.Second
-	recheck    = 500 * time.Millisecond // how often the calls under way are compared
-	writeLimit = 30 * time.Second       // a reader that takes nothing for this time counts as gone; it can connect again
+	heartbeat     = 3 * time.Second        // between comments; without any, the page takes the connection for dead
+	checkInterval = 500 * time.Millisecond // between two checks for calls that are under way
+	writeTimeout  = 30 * time.Second       // for a reader that takes nothing; it can connect again
 )
 
 // stream answers with the events from now on, as server-sent events: call for each call,
@@ -89,7 +86,7 @@ type eventStream struct {
 func (es *eventStream) follow(ctx context.Context) {
 	// Three things end a pause: news, the next check of the calls under way, and the
 	// heartbeat.
-	beat, check := time.NewTicker(heartbeat), time.NewTicker(recheck)
+	beat, check := time.NewTicker(heartbeat), time.NewTicker(checkInterval)
 	defer beat.Stop()
 	defer check.Stop()
 	es.comment("calls and changes")
@@ -134,9 +131,9 @@ func (es *eventStream) sendUnderWay() {
 	}
 }
 
-// batch is how many calls are copied at a time. Copies of all calls would double the
+// batchSize is how many calls are copied at a time. Copies of all calls would double the
 // memory in use.
-const batch = 100
+const batchSize = 100
 
 // sendCalls sends all new calls, and sends calls again whose answer has ended since. It
 // flushes after each batch. If the connection fails, net/http ends the context.
@@ -153,7 +150,7 @@ func (es *eventStream) sendCalls() {
 			}
 		}
 		es.sending = slices.DeleteFunc(es.sending, es.sendAgain)
-		if es.control.Flush() != nil || len(calls) < batch {
+		if es.control.Flush() != nil || len(calls) < batchSize {
 			return
 		}
 	}
@@ -163,7 +160,7 @@ func (es *eventStream) sendCalls() {
 // behind must not copy all of them at once. If numbers are missing, the fake has dropped calls
 // before this stream read them, and nextCalls reports the gap.
 func (es *eventStream) nextCalls() []fakeserver.Call {
-	dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batch)
+	dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batchSize)
 	if len(calls) > 0 && dropped > 0 && calls[0].Seq > es.seq+1 {
 		es.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-es.seq-1)})
 	}
@@ -200,6 +197,6 @@ func (es *eventStream) comment(text string) { es.write(": " + text + "\n\n") }
 // write gives the reader another 30 s for each part of an event, so that only a reader
 // that takes nothing at all is given up.
 func (es *eventStream) write(text string) {
-	_ = es.control.SetWriteDeadline(time.Now().Add(writeLimit))
+	_ = es.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, _ = io.WriteString(es.w, text)
 }

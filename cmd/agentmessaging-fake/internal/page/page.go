@@ -19,10 +19,10 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// policy lets the page load from the program and talk to the program, and to nothing
+// contentSecurityPolicy lets the page load from the program and talk to the program, and to nothing
 // else. Trusted types without any policy make the browser refuse every string that would
 // become markup or code. So a field's <script> stays text, whatever a module does.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -40,7 +40,7 @@ var types = map[string]string{
 // serve at the same address.
 func Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		setPolicy(w.Header())
+		setSecurityHeaders(w.Header())
 		content, err := embedded.ReadFile(fileAt(r.URL.Path))
 		switch {
 		case err != nil:
@@ -68,11 +68,11 @@ func fileAt(at string) string {
 	return "assets/" + name
 }
 
-// setPolicy keeps other sites from framing, referring to or opening the page, which shows
+// setSecurityHeaders keeps other sites from framing, referring to or opening the page, which shows
 // the requests of applications. The browser keeps no copy.
-func setPolicy(h http.Header) {
+func setSecurityHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
-	h.Set("Content-Security-Policy", policy)
+	h.Set("Content-Security-Policy", contentSecurityPolicy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")

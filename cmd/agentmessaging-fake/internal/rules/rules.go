@@ -87,9 +87,9 @@ type Active struct {
 	// as it must.
 	Why string `json:"why,omitempty"`
 
-	// kind is the kind of the rule, and acting the rule in the fake.
-	kind   Kind
-	acting interface { // the *fakeserver.Script or *fakeserver.Injection
+	// kind is the kind of the rule, and installed the rule in the fake.
+	kind      Kind
+	installed interface { // the *fakeserver.Script or *fakeserver.Injection
 		Hits() int
 		Remove()
 	}
@@ -209,7 +209,7 @@ func (s *Set) Add(r Rule) (m *Active, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("match.%w", err)
 	}
-	m.putInForce(s.fake, matchers)
+	m.install(s.fake, matchers)
 	// A refused rule takes no number.
 	s.count[m.kind]++
 	m.ID = fmt.Sprintf("%s_%06d", m.kind, s.count[m.kind])
@@ -217,13 +217,13 @@ func (s *Set) Add(r Rule) (m *Active, err error) {
 	return m, nil
 }
 
-// putInForce makes the rule in steps. The rule does not act before the last step, and
-// never acts if package fakeserver refuses a step.
-func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Matcher) {
+// install puts the rule into the fake in steps. The rule does not act before the last step,
+// and never acts if package fakeserver refuses a step.
+func (m *Active) install(fake *fakeserver.Server, matchers []fakeserver.Matcher) {
 	var ready atomic.Bool
 	defer func() {
 		if !ready.Load() { // otherwise every later call would run the matchers of the refused rule
-			m.acting.Remove()
+			m.installed.Remove()
 		}
 	}()
 	matchers = append(matchers, fakeserver.Where(func(fakeserver.Call) bool { return ready.Load() }))
@@ -238,27 +238,27 @@ func (m *Active) putInForce(fake *fakeserver.Server, matchers []fakeserver.Match
 // script adds a step for each reply; the last step repeats. It uses functions, since a
 // reply may be an error or have warnings.
 func (m *Active) script(script *fakeserver.Script) {
-	m.acting = script
+	m.installed = script
 	for _, reply := range m.Replies {
 		script.ReplyFunc(func(fakeserver.Message) fakeserver.Reply { return reply })
 	}
-	setBounds(m.Conditions, script)
+	setConditions(m.Conditions, script)
 }
 
 // inject sets the parts of a rule that only an Injection has. It names the fault by its
 // Go call.
 func (m *Active) inject(injection *fakeserver.Injection) {
-	m.Name, m.acting = m.Fault.String(), injection
+	m.Name, m.installed = m.Fault.String(), injection
 	if m.From != nil {
 		injection.From(*m.From)
 	}
-	setBounds(m.Conditions, injection)
+	setConditions(m.Conditions, injection)
 }
 
-// setBounds sets the conditions that a script and an injection share. R is the type of
+// setConditions sets the conditions that a script and an injection share. R is the type of
 // the rule, which its methods also return. A chance without a seed has seed 1, so that
 // each run is the same.
-func setBounds[R interface {
+func setConditions[R interface {
 	Times(n int) R
 	Nth(n int) R
 	Chance(p float64, seed uint64) R
@@ -287,11 +287,11 @@ func (s *Set) Unmet() []Active {
 		if m.Times != nil && m.Nth == nil { // a rule with Nth never acts twice
 			wanted = *m.Times
 		}
-		return m.Required && m.acting.Hits() < wanted
+		return m.Required && m.installed.Hits() < wanted
 	})
 	for i, m := range unmet {
 		if m.Hits == 0 {
-			unmet[i].Why = fakeadmin.Of[fakeserver.Call](s.fake).WhyUnused(m.acting)
+			unmet[i].Why = fakeadmin.Of[fakeserver.Call](s.fake).WhyUnused(m.installed)
 		} else {
 			unmet[i].Why = fmt.Sprintf("acted %d of %d times", m.Hits, *m.Times)
 		}
@@ -306,7 +306,7 @@ func (s *Set) copiesOf(wanted func(*Active) bool) []Active {
 	for _, m := range s.rules {
 		if wanted(m) {
 			shown := *m
-			shown.Hits = m.acting.Hits()
+			shown.Hits = m.installed.Hits()
 			all = append(all, shown)
 		}
 	}
@@ -320,7 +320,7 @@ func (s *Set) Remove(kind Kind, id string) bool {
 	s.rules = slices.DeleteFunc(s.rules, func(m *Active) bool {
 		ends := m.kind == kind && (id == "" || m.ID == id)
 		if ends {
-			m.acting.Remove()
+			m.installed.Remove()
 		}
 		return ends
 	})
