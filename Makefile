@@ -16,7 +16,7 @@ lint:
 fuzz:
 	.ci/run fuzz
 
-# Measures anew what tools/simulation/README.md shows, and draws docs/pictures/limit.svg.
+# Measures again what tools/simulation/README.md shows, and draws docs/pictures/limit.svg.
 simulation:
 	cd tools/simulation && go test -timeout 30m -update-docs .
 

@@ -38,7 +38,7 @@ func newEndpoint(e agentmessaging.Endpoint, base *url.URL, noHTTP bool) *endpoin
 		callMetric:        append(server(base), keyMethod.String(e.Name)),
 	}
 	kind, attrs := trace.SpanKindClient, x.callMetric
-	if operation, is := operations[e.Name]; is {
+	if operation, ok := operations[e.Name]; ok {
 		x.callSpan = operation.Value.AsString()
 		x.operationMetric = append(server(base), operation, provider)
 		x.operationSuccess = recorded(x.operationMetric)

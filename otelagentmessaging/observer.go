@@ -77,7 +77,7 @@ func (c *call) Value(key any) any {
 
 // Observe implements agentmessaging.Observer.
 func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) context.Context {
-	if start, is := event.(agentmessaging.CallStart); is {
+	if start, ok := event.(agentmessaging.CallStart); ok {
 		return o.startCall(ctx, start)
 	}
 	c, ok := ctx.Value(callKey{o}).(*call)

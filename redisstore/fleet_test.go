@@ -63,7 +63,7 @@ func TestFleet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 80 s")
 	}
-	// Something happens at the begin of each part, and a return takes 1.5 s.
+	// Something happens at the beginning of each part, and recovery takes 1.5 s.
 	const part = 8 * time.Second
 	server := newServer(t)
 	fake, err := fakeserver.Open(fakeserver.WithDecision("windows", "sliding"), fakeserver.WithCallLimit(math.MaxInt))

@@ -58,7 +58,7 @@ type subject struct {
 // opener returns a subject that calls over a transport.
 type opener func(b *testing.B, transport http.RoundTripper, baseURL string) subject
 
-// compare runs a benchmark for both subjects, each over a way of its own.
+// compare runs a benchmark for both subjects, each over a separate transport.
 func compare(b *testing.B, name, over string, base, ours opener, run func(*testing.B, subject)) {
 	for i, of := range []string{"base", "client"} {
 		b.Run(name+"/of="+of, func(b *testing.B) {

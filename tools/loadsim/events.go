@@ -18,7 +18,8 @@ type Event struct {
 // is done or lost.
 type Kind int
 
-// The kinds. Accepted calls from elsewhere, and operations of the store, have no class.
+// The kinds. The last four, accepted calls from elsewhere and operations of the store,
+// belong to no Load.
 const (
 	Accepted Kind = iota
 	Refused
@@ -36,10 +37,10 @@ var midnight = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 // clock is the time since midnight of the first day.
 func clock() time.Duration { return time.Since(midnight) }
 
-// moment is a time of the clock.
-type moment struct{ at atomic.Int64 }
+// deadline is a time of the clock.
+type deadline struct{ at atomic.Int64 }
 
-func (m *moment) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
+func (m *deadline) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
 
-// left returns the time until the moment; less than 0 if the moment has passed.
-func (m *moment) left() time.Duration { return time.Duration(m.at.Load()) - clock() }
+// left returns the time until the deadline; less than 0 if it has passed.
+func (m *deadline) left() time.Duration { return time.Duration(m.at.Load()) - clock() }

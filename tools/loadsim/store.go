@@ -21,12 +21,12 @@ type Store struct {
 
 type server struct {
 	Clock agentmessaging.Clock
-	Away  time.Duration // each way
+	Away  time.Duration // from a process to the store, each way
 
 	mu         sync.Mutex
 	values     map[string]Entry
 	swaps      int
-	dead, hung moment
+	dead, hung deadline
 }
 
 // NewStore returns an empty store that belongs to no World.

@@ -98,7 +98,7 @@ type Process struct {
 	index        int
 	client       *agentmessaging.Client
 	ctx          context.Context
-	frozen       moment
+	frozen       deadline
 }
 
 // Freeze stops the process's network for this time, as a long pause of the process would.
@@ -148,10 +148,10 @@ func Run(s Scenario) *World {
 }
 
 // Resize changes the first limit of the service.
-func (w *World) Resize(most int) {
+func (w *World) Resize(maxCalls int) {
 	w.service.mu.Lock()
 	defer w.service.mu.Unlock()
-	w.service.limits[0].Max = most
+	w.service.limits[0].Max = maxCalls
 }
 
 // Start starts a process and its workers. It replaces an earlier process with the same
@@ -242,7 +242,7 @@ func (p *Process) call(load int, random *rand.Rand) {
 func (p *Process) RoundTrip(req *http.Request) (*http.Response, error) {
 	w, c := p.world, req.Context().Value(callKey{}).(*call)
 	attempt := Event{Kind: Accepted, Load: c.load, Wait: clock() - c.began, process: p.index}
-	if err := p.pass(draw(w.Latency, c.random)); err != nil {
+	if err := p.pass(randomDelay(w.Latency, c.random)); err != nil {
 		return nil, err
 	}
 	answer := httptest.NewRecorder()
@@ -255,18 +255,18 @@ func (p *Process) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	w.note(attempt)
 	if attempt.Kind == Accepted {
-		time.Sleep(draw(w.Replies, c.random))
+		time.Sleep(randomDelay(w.Replies, c.random))
 		answer.WriteString(`{"reply_text": "Hi", "agent_id": "agent", "status": "active", "trace_id": "t"}`)
 	}
-	if err := p.pass(draw(w.Latency, c.random)); err != nil {
+	if err := p.pass(randomDelay(w.Latency, c.random)); err != nil {
 		return nil, err
 	}
 	return answer.Result(), nil
 }
 
-// draw returns a random travel time of a message: log-normal, as between data centres, where
+// randomDelay returns a random travel time of a message: log-normal, as between data centres, where
 // most messages are quick and a few are late.
-func draw(median time.Duration, random *rand.Rand) time.Duration {
+func randomDelay(median time.Duration, random *rand.Rand) time.Duration {
 	return time.Duration(float64(median) * math.Exp(0.6*random.NormFloat64()))
 }
 
@@ -297,7 +297,7 @@ type Measures struct {
 	Longest           time.Duration // the longest wait of an interactive call that was carried out
 	Last              time.Duration // when the last call ended, from the beginning of the span
 	Pause             time.Duration // the longest time without an accepted call
-	Steps             float64       // operations of the store for each accepted call
+	StoreOps          float64       // operations of the store for each accepted call
 	Conflicts         float64       // share of the swaps that failed because of a conflict
 }
 
@@ -340,7 +340,7 @@ func (w *World) Measure(from, to time.Duration, classes ...Class) (m Measures) {
 	m.Accepted, m.Refused, m.Done, m.Lost = count[Accepted], count[Refused], count[Done], count[Lost]
 	m.Used, m.Jain, m.Pause = share(m.Accepted, allowed-count[elsewhere]), jain(shares), max(m.Pause, to-last)
 	swaps := count[swapped] + count[conflicted]
-	m.Steps, m.Conflicts = share(count[loaded]+swaps, m.Accepted), share(count[conflicted], swaps)
+	m.StoreOps, m.Conflicts = share(count[loaded]+swaps, m.Accepted), share(count[conflicted], swaps)
 	if slices.Sort(waits); len(waits) > 0 {
 		m.P99 = waits[len(waits)*99/100]
 	}

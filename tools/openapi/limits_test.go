@@ -25,9 +25,9 @@ import (
 
 const callers, each = 20, 3
 
-// TestLimitsOfOthers sends 60 messages at once through limits of nginx and of HAProxy, each of
+// TestLimitsOfNginxAndHAProxy sends 60 messages at once through limits of nginx and of HAProxy, each of
 // about ten a second, to Prism. No message may be lost, or pass twice.
-func TestLimitsOfOthers(t *testing.T) {
+func TestLimitsOfNginxAndHAProxy(t *testing.T) {
 	prism, err := url.Parse(startPrism(t))
 	require.NoError(t, err)
 	nginx := []string{"nginx", "-e", "stderr", "-p", ".", "-c", "nginx.conf"}

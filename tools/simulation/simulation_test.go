@@ -86,7 +86,7 @@ func (want target) measure(t *testing.T) (words []string) {
 				s.Seed, s.Starts = uint64(seed), time.Duration(11+17*seed)*time.Second
 			}
 			synctest.Test(t, func(*testing.T) {
-				measured = append(measured, loadsim.Run(s).Measure(0, 0, want.only...))
+				measured = append(measured, loadsim.Run(s).Measure(0, 0, want.classes...))
 			})
 		}
 	}
@@ -96,8 +96,8 @@ func (want target) measure(t *testing.T) (words []string) {
 		assert.True(t, w.holds(got, w.bound), text)
 		words = append(words, text)
 	}
-	if want.wished != "" {
-		words = append(words, "wished: "+want.wished)
+	if want.ideal != "" {
+		words = append(words, "ideal: "+want.ideal)
 	}
 	return words
 }

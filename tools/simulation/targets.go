@@ -19,13 +19,13 @@ type (
 
 // target is a row of a table: scenarios, and bounds for their figures.
 type target struct {
-	name  string
-	runs  []scenario
-	seeds int             // how many seeds each run is repeated with; 0: only the run's own seed
-	only  []loadsim.Class // the classes to measure; nil: all
-	want  bounds
+	name    string
+	runs    []scenario
+	seeds   int             // how many seeds each run is repeated with; 0: only the run's own seed
+	classes []loadsim.Class // the classes to measure; nil: all
+	want    bounds
 
-	wished string // what a bound should be, and why it is not; "": each is what it should be
+	ideal string // what a bound should be, and why it is not; "": each is what it should be
 }
 
 // bounds are the figures that a row shows, each with its bound.
@@ -56,7 +56,7 @@ var (
 	jain       = figure{"Jain index", atLeast, false, "%.4g", func(m loadsim.Measures) float64 { return m.Jain }}
 	pause      = figure{"longest pause", atMost, false, "%.1f s", func(m loadsim.Measures) float64 { return m.Pause.Seconds() }}
 	wait       = figure{"99th wait", atMost, false, "%.1f s", func(m loadsim.Measures) float64 { return m.P99.Seconds() }}
-	steps      = figure{"operations a call", atMost, false, "%.4g", func(m loadsim.Measures) float64 { return m.Steps }}
+	steps      = figure{"operations a call", atMost, false, "%.4g", func(m loadsim.Measures) float64 { return m.StoreOps }}
 	conflicts  = figure{"conflicts", atMost, false, "%.1f %%", func(m loadsim.Measures) float64 { return 100 * m.Conflicts }}
 )
 
@@ -89,10 +89,10 @@ var clientTargets = []target{
 	{name: "two programs at once", runs: on(all, batches(2, 0)...), seeds: 3, want: bounds{{lostCalls, 0.1}, {meanOf429s, 0.9}, {minutes, 11.4}}},
 	{name: "160 messages of two programs, one of which ends first", runs: on(all, short), seeds: 4, want: bounds{{lostCalls, 0}, {meanOf429s, 0.4}, {minutes, 10}}},
 	{name: "16 programs with 8 callers each, 20 minutes", runs: on(all, many), seeds: 3, want: bounds{{lostCalls, 1}}},
-	{name: "messages beside 96 creations of 10 a minute, all 429s of one name", runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Counter}, innocent), seeds: 4, want: bounds{{lostCalls, 0}, {longest, 1.2}}},
+	{name: "messages next to 96 creations of 10 a minute, all 429s of one name", runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Counter}, innocent), seeds: 4, want: bounds{{lostCalls, 0}, {longest, 1.2}}},
 	{name: "messages and reads that share a limit", runs: on(all, shared), seeds: 4, want: bounds{{lostCalls, 0}, {meanOf429s, 0.27}}},
-	{name: "refused for ever after 1 s, one caller", runs: on([]model{loadsim.Refusing}, refusing(1)), seeds: 8, want: bounds{{requests, 12}}},
-	{name: "refused for ever after 1 s, 500 callers", runs: on([]model{loadsim.Refusing}, refusing(500)), seeds: 4, want: bounds{{requests, 560}}},
+	{name: "refused forever after 1 s, one caller", runs: on([]model{loadsim.Refusing}, refusing(1)), seeds: 8, want: bounds{{requests, 12}}},
+	{name: "refused forever after 1 s, 500 callers", runs: on([]model{loadsim.Refusing}, refusing(500)), seeds: 4, want: bounds{{requests, 560}}},
 }
 
 const onlyCounted = ", one at the end of each window; but a service that slides opens for one call and refuses the next"
@@ -100,17 +100,17 @@ const onlyCounted = ", one at the end of each window; but a service that slides 
 var pacerTargets = []target{
 	{name: "1, 8 and 64 callers who always want more, in 1, 4 and 16 processes, and one process without a store",
 		runs: on(loadsim.Models, append(fleets(1, 8, 64), alone)...), want: bounds{{used, 99}, {refused, 0.002}, {jain, 0.99}, {pause, 3}, {steps, 4.1}},
-		wished: "4 operations, as a lone caller takes to ask for its place and its turn; but after a 429 all processes ask again"},
+		ideal: "4 operations, as a lone caller takes to ask for its place and its turn; but after a 429 all processes ask again"},
 	{name: "a leaky bucket, and a token bucket with a burst of 10, one process and four", runs: on(loadsim.Strict, saturated(4, 8), alone),
 		want: bounds{{used, 90}, {refused, 0.03}}},
 	{name: "one process with 64 callers among 15 with one", runs: on(loadsim.Models, greedy), want: bounds{{used, 98}, {refused, 0.002}, {jain, 0.99}}},
 	{name: "calls at random, 80 % of the limit, 4 and 16 processes", runs: on([]model{loadsim.Fixed, loadsim.Log, loadsim.Bucket}, atRandom(4), atRandom(16)),
-		want:   bounds{{used, 76}, {refused, 0.002}, {steps, 2.3}},
-		wished: "1.5 operations; but a call that comes alone takes a load and a swap, and with a store of two methods not less"},
-	{name: "interactive calls beside batch load, 16 processes", only: []loadsim.Class{loadsim.Interactive},
+		want:  bounds{{used, 76}, {refused, 0.002}, {steps, 2.3}},
+		ideal: "1.5 operations; but a call that comes alone takes a load and a swap, and with a store of two methods not less"},
+	{name: "interactive calls during batch load, 16 processes", classes: []loadsim.Class{loadsim.Interactive},
 		runs: on(loadsim.Models, saturated(16, 2).and(loadsim.Load{Class: loadsim.Interactive, PerMinute: 6}, 10*time.Minute)),
 		want: bounds{{refused, 0.02}, {wait, 2.5}}},
-	{name: "batch calls beside interactive load", only: []loadsim.Class{loadsim.Batch},
+	{name: "batch calls during interactive load", classes: []loadsim.Class{loadsim.Batch},
 		runs: on(loadsim.Models, saturated(4, 1).and(loadsim.Load{Class: loadsim.Interactive, Workers: []int{8}}, 20*time.Minute)),
 		want: bounds{{used, 10}, {refused, 0.01}, {wait, 60}}}, // every eighth call is a batch call
 	{name: "somebody else uses 30 % of the key", runs: on(loadsim.Models, saturated(4, 8).and(loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}, 90*time.Minute)),
@@ -122,12 +122,12 @@ var pacerTargets = []target{
 	{name: "store dead or hung for 60 s, 4 and 16 processes; that and the next minute", runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Bucket}, outages...),
 		want: bounds{{used, 95}, {refused, 0.01}, {pause, 5}}},
 	{name: "the same on a sliding counter", runs: on([]model{loadsim.Counter}, outages...),
-		want:   bounds{{used, 95}, {refused, 3.0 / 118}, {pause, 5}},
-		wished: "0.01 429s; but this way of counting refuses a window that is exactly full"},
+		want:  bounds{{used, 95}, {refused, 3.0 / 118}, {pause, 5}},
+		ideal: "0.01 429s; but this way of counting refuses a window that is exactly full"},
 	{name: "store loses its values twice", runs: on(loadsim.Models, flushed(4), flushed(16)), want: bounds{{used, 98}, {refused, 0.006}}},
 	{name: "store never seen, 2 to 16 processes", runs: on(loadsim.Models, neverSeen(2), neverSeen(4), neverSeen(8), neverSeen(16)), want: bounds{{used, 80}, {refused, 0.02}}},
-	{name: "a limit of 3 an hour, six hours", runs: on(loadsim.Models, hourly(3)), want: bounds{{used, 90}, {refused, 1}}, wished: "0.3333 429s" + onlyCounted},
-	{name: "a limit of 50 an hour, six hours", runs: on(loadsim.Models, hourly(50)), want: bounds{{used, 95}, {refused, 1}}, wished: "0.02 429s" + onlyCounted},
+	{name: "a limit of 3 an hour, six hours", runs: on(loadsim.Models, hourly(3)), want: bounds{{used, 90}, {refused, 1}}, ideal: "0.3333 429s" + onlyCounted},
+	{name: "a limit of 50 an hour, six hours", runs: on(loadsim.Models, hourly(50)), want: bounds{{used, 95}, {refused, 1}}, ideal: "0.02 429s" + onlyCounted},
 	{name: "answers that take 20 ms and 10 s", runs: on(loadsim.Models, slowReplies(20*time.Millisecond), slowReplies(10*time.Second)), want: bounds{{used, 97}, {refused, 0.002}}},
 	{name: "600 a minute, 16 processes, store 80 ms there and back", runs: on(loadsim.Models, farAway),
 		want: bounds{{used, 98}, {refused, 0.002}, {conflicts, 15}}},
@@ -267,9 +267,9 @@ var restarted = saturated(4, 8).but(func(s *scenario) {
 })
 
 // hourly has workers in four processes that want more than an hourly limit allows.
-func hourly(most int) plan {
+func hourly(maxCalls int) plan {
 	return saturated(4, 2).but(func(s *scenario) {
-		s.Limits = append(s.Limits, pacer.Limit{Key: "hour", Max: most, Window: time.Hour})
+		s.Limits = append(s.Limits, pacer.Limit{Key: "hour", Max: maxCalls, Window: time.Hour})
 		s.Warm, s.Span = 0, 6*time.Hour
 	})
 }
