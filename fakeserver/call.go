@@ -66,8 +66,8 @@ func (s *Server) runCallback(name func() string, f func()) bool {
 	})
 }
 
-// runOnGoroutine runs f on a separate goroutine, and reports whether it returned. If it did not,
-// the goroutine calls failed before it ends; panicked is nil if f ended its goroutine.
+// runOnGoroutine runs f on a separate goroutine, and reports whether it returned. If it did
+// not, the goroutine calls failed before it ends; panicked is nil if f ended its goroutine.
 func runOnGoroutine(f func(), failed func(panicked any)) (ok bool) {
 	ended := make(chan struct{})
 	go func() {

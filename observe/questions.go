@@ -448,9 +448,9 @@ func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, s
 	return x, fromLimit(x)
 }
 
-// isLimitOfKey reports whether the limit on requests that refused a call is the key's, and not
-// the address's. With a second key it tests whether the second key is refused too. With one
-// key it decides by the number.
+// isLimitOfKey reports whether the limit on requests that refused a call is the key's, and
+// not the address's. With a second key it tests whether the second key is refused too. With
+// one key it decides by the number.
 func (p *probe) isLimitOfKey(limit int) bool {
 	const ofAddress, about = 120, 5 // interface 8.1
 	if !p.hasTwoKeys() {

@@ -399,8 +399,8 @@ func (r *run) notResumed(found reportFunc) {
 	}
 }
 
-// describeSubject names a subject in a sentence. It names a call that sends the subject and not the
-// text, which may be a person's words.
+// describeSubject names a subject in a sentence. It names a call that sends the subject and
+// not the text, which may be a person's words.
 func (r *run) describeSubject(s subject) string {
 	what := map[*spec.Endpoint]string{spec.SendMessage: "the message", spec.CreateAgent: "the agent"}[s.endpoint]
 	for _, c := range slices.Concat(r.baselineRecords()[0].calls, r.calls()) {

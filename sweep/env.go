@@ -186,8 +186,8 @@ func (e *Env) Logf(format string, args ...any) {
 	e.execution.say(said, fmt.Sprintf(format, args...))
 }
 
-// lineWriter is a writer that handles each line separately. unended is the beginning of a line
-// that has not ended yet.
+// lineWriter is a writer that handles each line separately. unended is the beginning of a
+// line that has not ended yet.
 type lineWriter struct {
 	*execution
 	unended *[]byte

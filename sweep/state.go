@@ -108,8 +108,8 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 // Two states have the same key if an application cannot distinguish them.
 func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.items, s.keys) }
 
-// firstDifference names the first kind of thing that differs between two states, such as "message";
-// "" if nothing differs. more says that got may have more than want.
+// firstDifference names the first kind of thing that differs between two states, such as
+// "message"; "" if nothing differs. more says that got may have more than want.
 func firstDifference(got, want map[string]int, more bool) string {
 	for _, thing := range slices.Sorted(maps.Keys(want)) {
 		if name, _, _ := strings.Cut(thing, ":"); got[thing] < want[thing] {

@@ -34,8 +34,8 @@ func (t statement) contains(subject string) bool {
 	return strings.Contains(t.text, subject) && regexp.MustCompile(outside+regexp.QuoteMeta(subject)+outside).MatchString(t.text)
 }
 
-// statementOf returns a line of a log or of the output as a statement. callErrors has the beginnings
-// of calls' errors.
+// statementOf returns a line of a log or of the output as a statement. callErrors has the
+// beginnings of calls' errors.
 func statementOf(line string, callErrors map[string]bool) statement {
 	t := statement{kind: said, text: strings.TrimSpace(line)}
 	level, isRecord := strings.CutPrefix(line, "level=")

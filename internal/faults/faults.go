@@ -22,8 +22,9 @@ type Fault struct {
 	Fault fakeserver.Fault `json:"-"`
 	// Duration is the time until the answer comes; ForEver if none comes.
 	Duration time.Duration `json:"-"`
-	// SameEndpointOnly is set if a fault that lasts hits only calls of the endpoint where it began. Any
-	// other fault that lasts hits calls of every endpoint that may give such an answer.
+	// SameEndpointOnly is set if a fault that lasts hits only calls of the endpoint where
+	// it began. Any other fault that lasts hits calls of every endpoint that may give such
+	// an answer.
 	SameEndpointOnly bool `json:"-"`
 }
 

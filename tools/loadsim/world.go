@@ -264,8 +264,8 @@ func (p *Process) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer.Result(), nil
 }
 
-// randomDelay returns a random travel time of a message: log-normal, as between data centres, where
-// most messages are quick and a few are late.
+// randomDelay returns a random travel time of a message: log-normal, as between data
+// centres, where most messages are quick and a few are late.
 func randomDelay(median time.Duration, random *rand.Rand) time.Duration {
 	return time.Duration(float64(median) * math.Exp(0.6*random.NormFloat64()))
 }

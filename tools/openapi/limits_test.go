@@ -25,8 +25,8 @@ import (
 
 const callers, each = 20, 3
 
-// TestLimitsOfNginxAndHAProxy sends 60 messages at once through limits of nginx and of HAProxy, each of
-// about ten a second, to Prism. No message may be lost, or pass twice.
+// TestLimitsOfNginxAndHAProxy sends 60 messages at once through limits of nginx and of
+// HAProxy, each of about ten a second, to Prism. No message may be lost, or pass twice.
 func TestLimitsOfNginxAndHAProxy(t *testing.T) {
 	prism, err := url.Parse(startPrism(t))
 	require.NoError(t, err)

@@ -63,8 +63,8 @@ type Answer struct {
 	TwoClocks bool
 }
 
-// endpointRules has the parts of an endpoint that only the service needs. Package spec has the
-// other parts, which the client reads too.
+// endpointRules has the parts of an endpoint that only the service needs. Package spec has
+// the other parts, which the client reads too.
 type endpointRules struct {
 	// act carries out a call that no check and no limit has refused.
 	act func(*call) Answer
@@ -73,9 +73,9 @@ type endpointRules struct {
 	checks []check
 }
 
-// endpointTable returns interface 4 as a table. Where the interface does not show the order of two
-// checks, Behavior decides. Paths, statuses and what a call spends are in the rows of package
-// spec. CreateAgent spends a BYOK set too if it has llm.api_key.
+// endpointTable returns interface 4 as a table. Where the interface does not show the order
+// of two checks, Behavior decides. Paths, statuses and what a call spends are in the rows
+// of package spec. CreateAgent spends a BYOK set too if it has llm.api_key.
 func endpointTable(b *Behavior) map[*spec.Endpoint]endpointRules {
 	agent := ordered(b.BodyBeforeAgent, wellFormed, agentFound)
 	permission := ordered(b.PermissionBeforeBody, fromDashboard, wellFormed)

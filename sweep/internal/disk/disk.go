@@ -99,10 +99,10 @@ type Watch struct {
 	events
 }
 
-// Update copies the folder, and returns the states that a death in the middle of the changes
-// since the last copy would leave. If the changes are unknown, or a file is written
-// meanwhile, Update returns no states and sets Missed. With onlyReported, Update copies nothing
-// if the kernel reports no change: an application may log a thousand lines.
+// Update copies the folder, and returns the states that a death in the middle of the
+// changes since the last copy would leave. If the changes are unknown, or a file is written
+// meanwhile, Update returns no states and sets Missed. With onlyReported, Update copies
+// nothing if the kernel reports no change: an application may log a thousand lines.
 func (w *Watch) Update(last Image, onlyReported bool) (Image, []State) {
 	changes := w.changes()
 	if onlyReported && len(changes) == 0 && len(w.folders) > 0 {

@@ -64,8 +64,8 @@ type Server struct {
 	// ended is done once End has called end. Streams and waits then return.
 	ended context.Context
 	end   context.CancelFunc
-	// callsContext is the context of the calls that are under way. A reset ends it and stores a new
-	// one.
+	// callsContext is the context of the calls that are under way. A reset ends it and
+	// stores a new one.
 	callsContext atomic.Pointer[callsUntilReset]
 	// state is the file that StartFrom has read, for later resets.
 	state []byte

@@ -19,9 +19,9 @@ import (
 //go:embed assets
 var embedded embed.FS
 
-// contentSecurityPolicy lets the page load from the program and talk to the program, and to nothing
-// else. Trusted types without any policy make the browser refuse every string that would
-// become markup or code. So a field's <script> stays text, whatever a module does.
+// contentSecurityPolicy lets the page load from the program and talk to the program, and to
+// nothing else. Trusted types without any policy make the browser refuse every string that
+// would become markup or code. So a field's <script> stays text, whatever a module does.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
@@ -68,8 +68,8 @@ func fileAt(at string) string {
 	return "assets/" + name
 }
 
-// setSecurityHeaders keeps other sites from framing, referring to or opening the page, which shows
-// the requests of applications. The browser keeps no copy.
+// setSecurityHeaders keeps other sites from framing, referring to or opening the page,
+// which shows the requests of applications. The browser keeps no copy.
 func setSecurityHeaders(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", contentSecurityPolicy)
