@@ -40,13 +40,13 @@ export async function control(method, parts, body, query) {
     init.body = JSON.stringify(body);
     init.headers['Content-Type'] = 'application/json';
   }
-  // An empty query leaves a question mark, which the fake takes.
+  // An empty query leaves a question mark at the end, which the fake accepts.
   const resp = await fetch(`${controlPath(...parts)}?${new URLSearchParams(query)}`, init);
   if (!resp.ok) throw await failure(resp);
   return resp.status === 204 ? null : resp.json();
 }
 
-// failure reads an answer that is none; a 401 makes the page ask for the token.
+// failure reads an answer that is not a success; a 401 makes the page ask for the token.
 export async function failure(resp) {
   const body = await resp.json().catch(() => ({}));
   if (resp.status === 401) change({ locked: sessionStorage.getItem(tokenName) ? 'That was not the token.' : 'This fake is not on loopback, so it asks for the token that it printed when it started.' });

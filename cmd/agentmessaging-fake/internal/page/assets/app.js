@@ -1,4 +1,4 @@
-// Starts the page, and keeps the focus when it is drawn anew.
+// Starts the page, and keeps the focus when it is redrawn.
 //
 // How the page works: sync.js follows the fake's stream of events, load.js fetches the
 // lists that have changed, and both put what they get into the state of store.js. Each
@@ -26,7 +26,7 @@ onDraw(() => {
   home.focus();
 });
 window.addEventListener('hashchange', readRoute);
-// Times in relative form grow old: every second all is drawn anew.
+// Relative times such as "5 s ago" go out of date, so every second all is redrawn.
 setInterval(() => change({}), 1000);
 // The address says what is shown first; start then connects.
 readRoute();

@@ -58,13 +58,13 @@ export class CallLog {
     return true;
   }
 
-  // replace takes all calls anew, after a reset or where some may be missing.
+  // replace replaces all calls, after a reset or where some may be missing.
   replace({ calls, total }) {
     this.all = { calls, total };
     this.beginList(Boolean(this.found));
   }
 
-  // beginList makes the list anew: empty until addFound where there is a filter.
+  // beginList starts a new list. With a filter it is empty until addFound.
   beginList(filtered) {
     Object.assign(this, { found: filtered ? nothing : null, searching: filtered, frozen: null });
     this.listNumber++;
@@ -87,7 +87,7 @@ export class CallLog {
     this.frozen = reading ? this.shown : null;
   }
 
-  // update takes a call anew whose answer is out by now.
+  // update replaces a call whose answer has been sent since.
   update(call) {
     const updated = (window) => window && { ...window, calls: window.calls.map((c) => (c.seq === call.seq ? call : c)) };
     for (const name of ['all', 'found', 'frozen']) this[name] = updated(this[name]);

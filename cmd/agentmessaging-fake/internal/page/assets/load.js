@@ -32,7 +32,7 @@ export function loadFailed(err) {
   if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('bad', sentence(err));
 }
 
-// get answers null where the thing is no longer there.
+// get answers null for a 404: what the page showed may be gone.
 export async function get(parts, query) {
   try {
     return await control('GET', parts, undefined, query);
@@ -76,7 +76,7 @@ const sources = {
   async limits() {
     const key = openKey();
     const rows = (key && (await get(['keys', key])))?.limits ?? [];
-    // Limits open by themselves, and no event says so.
+    // A limit opens again as time passes, and no event reports that.
     expectOpening(rows);
     return { limits: key ? { key, rows } : null };
   },
@@ -111,8 +111,8 @@ const loads = Object.fromEntries(
   ]),
 );
 
-// load loads sources anew, by their names. It returns at once: each source draws when
-// it is there.
+// load loads the named sources again. It returns at once: each source is drawn when it
+// has arrived.
 export function load(...names) {
   for (const name of names) loads[name]();
 }

@@ -25,15 +25,14 @@ export function go(page, id) {
   location.hash = hrefOf(page, id);
 }
 
-// setFilter changes the address in place: Back must not spell a search
-// backwards, letter by letter.
+// setFilter replaces the address, so that the Back button does not undo a search
+// letter by letter.
 export function setFilter(patch) {
   takeFilter({ ...state.filter, ...patch });
   history.replaceState(null, '', hrefOf('traffic', state.openCall?.seq));
 }
 
-// takeFilter puts a filter in force. Another list begins, so Tab stops at its newest
-// row.
+// takeFilter applies a filter. That starts a new list, so Tab stops at its newest row.
 function takeFilter(filter) {
   change({ filter, tabStop: 0 });
   showFound();

@@ -23,8 +23,7 @@ export function Agents() {
       'section',
       { 'aria-label': 'All agents' },
       head('Agents', state.agentTotal > 0 && plural(state.agentTotal, 'agent')),
-      // The open one is marked by the agent that was loaded, not by the address: it may
-      // be gone.
+      // The open agent is the one that was loaded: the address may name one that is gone.
       agents.length > 0 && h('ul.items.lines', [...agents].reverse().map((a) => row(a, a.agent_id === open?.agent_id))),
       hidden > 0 && h('small', `The newest ${agents.length} of ${plural(state.agentTotal, 'agent')}; a call opens the agent that it is for.`),
     ),

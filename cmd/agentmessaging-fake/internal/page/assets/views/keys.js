@@ -50,7 +50,7 @@ function keyState(k) {
 
 // issue makes a key and opens it, since only there its text is shown.
 function issue({ plan }) {
-  // Without a sentence: the key that opens says it.
+  // No notice: the key that opens shows that it worked.
   act('', async () => {
     const issued = await control('POST', ['keys'], { plan });
     change({ issued });

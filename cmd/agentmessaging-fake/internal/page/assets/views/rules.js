@@ -78,9 +78,8 @@ const bytes = ['bytes', 'Bytes that arrive', { type: 'number', min: 0, max: 1048
 const status = ['status', 'Status', { type: 'number', min: 200, max: 599, value: 503, required: true }];
 const body = ['body', 'Body', { placeholder: 'the service’s own' }];
 
-// The kinds in the order of how often one wants them. Each form can be sent as it
-// comes. The names are those of the control interface, but for reply, which is a
-// script.
+// The kinds, the most used first. Each form can be sent without being filled in. The
+// names are those of the control interface, except reply, which is a script.
 const kinds = {
   rate_limited: ['Rate limited (429)', [['retry_after', 'Retry-After', { value: '30' }]]],
   answer: ['Error answer', [status, body]],

@@ -25,7 +25,7 @@ export function Traffic() {
       'section',
       { 'aria-label': 'Calls' },
       head('Traffic', totals(), h(Tools)),
-      // A filter over nothing would only be in the way.
+      // Without calls there is nothing to filter.
       log.all.total > 0 && h(Filter),
       content(attempts),
     ),
@@ -74,7 +74,8 @@ const statuses = [
   ['0', 'No whole answer'],
 ];
 
-// Filter asks the fake anew with each change: it may hold more calls than the page.
+// Filter asks the fake again after each change, since the fake may hold more calls than
+// the page.
 function Filter() {
   const set = (name) => (event) => setFilter({ [name]: event.target.value });
   return h(
