@@ -84,12 +84,6 @@ type gate struct {
 	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
 
-// pass marks a grant that a gate gave, by one of its two ways.
-type pass struct {
-	ramp    *ramp // of the open gate
-	trialOf *gate // the closed gate; see classState
-}
-
 // Classify implements Rule. Each endpoint has two classes. One is for the calls that also spend
 // the limit on BYOK sets, so that this limit does not stop the other calls of the endpoint.
 func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
@@ -128,7 +122,7 @@ func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Sc
 	}
 	if waiting > 0 && now >= c.trialAt {
 		c.trialAt, c.trialDelay = now+c.trialDelay, min(2*c.trialDelay, maxTrial)
-		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: pass{trialOf: g}}}
+		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: (*ramp)(nil)}}
 	}
 	s.AskAgain = min(turn, c.trialAt)
 	return s
@@ -151,7 +145,7 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 		return s
 	}
 	r.sent, r.last = r.sent+1, now
-	s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: pass{ramp: r}}}
+	s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: r}}
 	return s
 }
 
@@ -197,7 +191,7 @@ func (r *ramp) fruitless() int {
 func (g *gate) open(now, due time.Duration) {
 	last, next := g.ramp, &ramp{opened: now, last: now, fruitlessBefore: g.ramp.fruitless()}
 	g.closed, g.dueToOpen, g.ramp = false, due, next
-	if last == nil || now <= last.opened {
+	if last == nil {
 		return
 	}
 	passed := last.notRefused()
@@ -215,13 +209,13 @@ func (g *gate) open(now, due time.Duration) {
 // Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
-	by, held := w.Grant.Mark.(pass)
+	r, held := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
 	if state.gate != nil && passed && held {
 		state.gate.lastAccepted = now // also if the class leaves this gate below: both may share one limit
 	}
-	if by.ramp != nil {
-		by.ramp.record(o)
-	} else if passed && held && state.gate == by.trialOf && state.trialAt < never { // the limit has not refused the class itself since the trial began
+	if r != nil {
+		r.record(o)
+	} else if passed && held && state.trialAt < never { // the limit has not refused the class itself since the trial began
 		state.gate = nil
 	}
 	if !o.Refused {
@@ -253,7 +247,7 @@ func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (closedLonge
 		}
 	}
 	wasOpen := !g.closed
-	closedLonger = g.close(now, retryAfter, o.TraceID, c.random)
+	longer := g.close(now, retryAfter, o.TraceID, c.random)
 	first := firstTrial
 	if retryAfter <= firstTrial {
 		first = 2 * firstTrial // without a backoff, the gate opens before a trial would be due
@@ -269,6 +263,7 @@ func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (closedLonge
 			state.trialAt, state.trialDelay = now+first, 2*firstTrial
 		}
 		state.mustAsk.Store(true)
+		closedLonger = longer // not if all classes wait at gates that open later
 	}
 	return closedLonger
 }
@@ -294,14 +289,17 @@ func (g *gate) close(now, retryAfter time.Duration, trace string, random func() 
 }
 
 // gateOf returns the gate with the limit_key, or a new gate. Without a limit_key each class
-// has its own gate.
+// has its own gate. A new gate backs off as the last gate of the class did, because a service
+// may refuse every call, each time under another limit_key.
 func (c *CoolDown) gateOf(key string, class int) *gate {
 	for i := range c.classes {
 		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || g.class == class) {
 			return g
 		}
 	}
-	return &gate{key: key, class: class}
+	g := *cmp.Or(c.classes[class].gate, new(gate))
+	g.key, g.class, g.closed = key, class, false
+	return &g
 }
 
 // ramp paces the calls at a gate that has opened, so that few calls are refused when the limit

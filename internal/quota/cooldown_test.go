@@ -293,6 +293,7 @@ func TestClosedLonger(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("k", tt.asked)), "%+v", tt)
 	}
+	assert.False(t, p.answer(3*s, read, refuses("another", 5*s)), "reads wait for longer already")
 }
 
 // When no call has come for a while, calls are as quick as before the refusal. Calls of other

@@ -99,7 +99,7 @@ func TestPatience(t *testing.T) {
 					through = 0
 					return *passes
 				}
-				return *refuses("k", tt.asked)
+				return *refuses(fmt.Sprint(len(sent)/2), tt.asked) // the limit's name changes
 			}
 			var group sync.WaitGroup
 			for range tt.callers {
