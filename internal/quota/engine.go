@@ -164,13 +164,12 @@ type Engine struct {
 	rule Rule
 
 	mu          sync.Mutex    // guards the fields below, and the rule's state
-	clock       Clock         // the clock of the last call that entered
+	clock       Clock         // by which the alarm sleeps: of the last call that entered, or the real clock if a call came with it while others waited
 	last        time.Time     // the clock's last reading
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
 	grants      int64         // counts the deliveries that granted a call; see queue.lastGrant
 	alarm       time.Duration // when the next queue is due; never: no queue is, until a call enters, leaves or is done
-	sleeper     Clock         // the clock by which the alarm's goroutine sleeps
 	cancelAlarm func()        // ends the alarm's goroutine
 }
 
@@ -220,7 +219,6 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		q = &queue{class: w.Class, line: line{tenants: map[string]tenant{}}}
 		e.queues[w.Class] = q
 	}
-	e.clock = w.Clock
 	w.startWait(ctx, now)
 	ahead := q.line.push(w)
 	q.idle = false
@@ -231,8 +229,10 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	if w.Unserved {
 		q.schedule.AskAgain = 0 // ask the rule anew: it does not know of this call, which may now be the first in line
 	}
-	if w.Clock != (RealClock{}) || e.sleeper != (RealClock{}) {
-		e.alarm = 0 // sleep anew, by the clock of this call: a sleep by a user's clock may never end
+	// A sleep by a user's clock may never end. So sleep anew, by the clock of this call, unless calls
+	// wait by the real clock already.
+	if e.alarm == never || e.clock != (RealClock{}) {
+		e.clock, e.alarm = w.Clock, 0
 	}
 	e.serveLocked()
 	if !w.inLine {
@@ -292,7 +292,7 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	clock, sleep := e.clock, at-e.elapsed
-	e.sleeper, e.cancelAlarm = clock, cancel
+	e.cancelAlarm = cancel
 	e.Background(func() error {
 		if err := clock.Sleep(ctx, sleep); err != nil {
 			return err
@@ -439,20 +439,20 @@ func (e *Engine) serveLocked() {
 }
 
 // minAskAgain is the shortest time until the engine asks a rule again that granted nothing.
-// It keeps a broken rule from using a whole processor.
-const minAskAgain = time.Millisecond
+// It keeps a rule whose time to ask
+// again moves on with the clock, a nanosecond ahead of it, from using a whole processor.
+const minAskAgain = time.Millisecond / 10
 
 // DeliverLocked takes a rule's Schedule for a class. It grants calls, and refuses calls that
 // can no longer go in time. A slow rule calls DeliverLocked in a function that Update runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q := e.queues[class]
 	now, granted := e.elapsed, len(s.Grants)
-	switch {
-	case granted > 0:
+	if granted > 0 {
 		e.grants++
 		q.lastGrant = e.grants
-	case s.AskAgain <= now:
-		s.AskAgain = now + minAskAgain
+	} else {
+		s.AskAgain = max(s.AskAgain, now+minAskAgain)
 	}
 	// Look for calls to refuse only if the turns now come later than before, by more than
 	// half a gap. A look at 500 waiting calls after each grant would be slow.
@@ -631,11 +631,11 @@ const maxJump = 10 * 365 * 24 * time.Hour
 // one than before, the engine's time stays the same, and moves on with the clock from there.
 func (e *Engine) advanceLocked(reading, seen time.Time) {
 	switch d := reading.Sub(e.last); {
-	case d <= 0 && !reading.Before(seen): // another goroutine has read the clock later, but took the lock first
+	case d <= 0 && (d >= -time.Second || !reading.Before(seen)): // behind a clock of another call, or read before it took the lock
 		return
-	case d < -time.Second || d > maxJump:
+	case d < 0 || d > maxJump:
 		e.rule.ClockReset()
-	case d > 0:
+	default:
 		e.elapsed += d
 	}
 	e.last = reading

@@ -215,11 +215,11 @@ func TestAnotherClock(t *testing.T) {
 		}
 		w := reading()
 		e.Done(w, *refuses("k", 30*s))
-		w.Clock = &badClock{by: -2 * s, before: func() { time.Sleep(2 * s); e.Forecast(t.Context(), reading()) }}
-		e.Forecast(t.Context(), w)
-		w.Clock = RealClock{}
-		wait, _ := e.Forecast(t.Context(), w)
-		assert.Equal(t, 28*s, wait, "a reading that is late to the lock is no clock set back")
+		late := &badClock{by: -2 * s, before: func() { time.Sleep(2 * s); e.Forecast(t.Context(), reading()) }}
+		for _, w.Clock = range []Clock{late, RealClock{}, &badClock{by: -s}, RealClock{}} {
+			wait, _ := e.Forecast(t.Context(), w)
+			assert.Equal(t, 28*s, wait, "neither a reading that is late to the lock nor a clock that is a second behind is a clock set back")
+		}
 	})
 }
 
@@ -248,7 +248,7 @@ func TestClockThatStandsStill(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), math.MaxInt64)
 		defer cancel()
 		var group sync.WaitGroup
-		for _, clock := range []Clock{stopped{}, RealClock{}} {
+		for _, clock := range []Clock{stopped{}, RealClock{}, stopped{}} {
 			group.Go(func() { assert.NoError(t, e.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: clock})) })
 			synctest.Wait()
 		}
@@ -276,12 +276,12 @@ func (stopped) Sleep(ctx context.Context, _ time.Duration) error {
 // stub is a slow rule: it delivers its answer from a goroutine.
 type stub struct {
 	CoolDown
-	answer func() Schedule
+	answer func(now time.Duration) Schedule
 
 	asked, ended, emptied int
 }
 
-func newStub(answer func() Schedule) *stub {
+func newStub(answer func(time.Duration) Schedule) *stub {
 	r := &stub{answer: answer}
 	r.engine = NewEngine(r)
 	return r
@@ -289,11 +289,11 @@ func newStub(answer func() Schedule) *stub {
 
 func (*stub) Classify(context.Context, *Waiter) bool { return true }
 func (r *stub) QueueEmptied(time.Duration, Class)    { r.emptied++ }
-func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
+func (r *stub) Ask(now time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Background(func() error {
 		r.asked++
-		answer := r.answer()
+		answer := r.answer(now)
 		r.engine.Update(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 		return nil
 	}, func(err error) error { r.ended++; return err })
@@ -304,13 +304,13 @@ func (r *stub) Ask(_ time.Duration, first *Waiter, _ int) Schedule {
 // and is asked again for later calls.
 func TestRulesThatFail(t *testing.T) {
 	for name, tt := range map[string]struct {
-		answer func() Schedule
+		answer func(now time.Duration) Schedule
 		want   error
 		asked  int // how often the rule is asked, give or take one
 	}{
-		"a panic":                     {func() Schedule { panic("rule") }, ErrPanic, 1},
-		"the end of its goroutine":    {func() Schedule { runtime.Goexit(); return Schedule{} }, ErrPanic, 1},
-		"no grant, ever, and no time": {func() Schedule { return Schedule{} }, context.DeadlineExceeded, 1000},
+		"a panic":                  {func(time.Duration) Schedule { panic("rule") }, ErrPanic, 1},
+		"the end of its goroutine": {func(time.Duration) Schedule { runtime.Goexit(); return Schedule{} }, ErrPanic, 1},
+		"no grant, ever, but soon": {func(now time.Duration) Schedule { return Schedule{AskAgain: now + 1} }, context.DeadlineExceeded, 10_000},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rule := newStub(tt.answer)
@@ -333,7 +333,7 @@ func TestRulesThatFail(t *testing.T) {
 func TestOnWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := h
-		rule := newStub(func() Schedule {
+		rule := newStub(func(time.Duration) Schedule {
 			time.Sleep(4 * s)
 			turn += 60 * s
 			return Schedule{Turn: turn, Gap: s, AskAgain: turn}
@@ -358,7 +358,7 @@ func TestOnWait(t *testing.T) {
 // synctest bubble does not inform the first one.
 func TestCallThatWentUninformed(t *testing.T) {
 	answer := Schedule{Grants: make([]Grant, 1)}
-	rule := newStub(func() Schedule { return answer })
+	rule := newStub(func(time.Duration) Schedule { return answer })
 	for calls := range 2 {
 		synctest.Test(t, func(t *testing.T) {
 			w := reading()
