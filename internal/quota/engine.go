@@ -175,12 +175,11 @@ type Engine struct {
 
 // queue holds the waiting calls of a class, and the rule's last Schedule for them.
 type queue struct {
-	class         Class
-	schedule      Schedule
-	line          line
-	needsForecast bool  // a call has entered while the next turn was not known: it gets its forecast later
-	lastGrant     int64 // the value of Engine.grants at the queue's last grant
-	idle          bool  // no call waits, and the rule knows it
+	class     Class
+	schedule  Schedule
+	line      line
+	lastGrant int64 // the value of Engine.grants at the queue's last grant
+	idle      bool  // no call waits, and the rule knows it
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -242,7 +241,6 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	if w.OnWait != nil {
 		w.forecasts = make(chan Wait, 1)
 		q.sendForecast(w, ahead, now)
-		q.needsForecast = q.needsForecast || w.expected == 0
 	}
 }
 
@@ -421,7 +419,7 @@ func (e *Engine) serveLocked() {
 			switch {
 			case q.idle:
 			case len(q.line.calls) == 0:
-				q.schedule, q.needsForecast, q.idle = Schedule{}, false, true
+				q.schedule, q.idle = Schedule{}, true
 				e.rule.QueueEmptied(now, q.class)
 			case q.schedule.AskAgain > now:
 				alarm = min(alarm, q.schedule.AskAgain)
@@ -455,7 +453,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		s.AskAgain = max(s.AskAgain, now+minAskAgain)
 	}
 	// Look for calls to refuse only if the turns now come later than before, by more than
-	// half a gap. A look at 500 waiting calls after each grant would be slow.
+	// half a gap, or were not known. A look at 500 waiting calls after each grant would be slow.
 	movedBack := s.earliest(0) > q.schedule.earliest(granted)+q.schedule.Gap/2
 	for _, g := range s.Grants {
 		if len(q.line.calls) == 0 { // the call has left since the rule was asked: give its grant back
@@ -468,7 +466,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.endWait(max(now, g.At), nil)
 	}
 	q.schedule, q.idle = s, false
-	if movedBack || q.needsForecast && s.Turn > 0 {
+	if movedBack {
 		e.refuseLateLocked(q, now)
 	}
 }
@@ -509,7 +507,6 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 		q.sendForecast(w, ahead, now)
 		ahead++
 	}
-	q.needsForecast = q.needsForecast && q.schedule.Turn == 0
 }
 
 func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
