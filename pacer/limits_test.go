@@ -99,6 +99,7 @@ func TestLongLimitIsTriedWithOneCallAfterARefusal(t *testing.T) {
 		refused, unsent := acquire(t, p, message), acquire(t, p, message)
 		refused.Done(tooMany("hour", 10*time.Minute))
 		unsent.Done(agentmessaging.AttemptOutcome{})
+		assert.Zero(t, p.State().Limits[1].Used, "the refusal has begun the count anew, without the unsent call")
 		time.Sleep(11 * time.Minute)
 		assert.Equal(t, 1, use(t, p, message))
 		fill(t, p, 2*time.Minute)

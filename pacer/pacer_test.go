@@ -396,3 +396,16 @@ func TestRefusedAtOnce(t *testing.T) {
 		assert.InDelta(t, 600, wantRefusal(t, usedUp, t.Context(), message).RetryAfter.Seconds(), 50)
 	})
 }
+
+// Interactive calls that wait for their own limit hold up no batch call.
+func TestBatchBesideAClosedLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := waiting{pacer: newPacer(t, perMinute(6))}
+		acquire(t, w.pacer, creation).Done(tooMany("", time.Minute))
+		w.enter(t.Context(), creation, 'c')
+		w.enter(t.Context(), withKey, 'k')
+		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, 'B')
+		w.group.Wait()
+		assert.Equal(t, 'B', rune(w.served[0]))
+	})
+}

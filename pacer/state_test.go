@@ -89,7 +89,9 @@ func TestTicketsAhead(t *testing.T) {
 // The service's support finds the answer that closed a limit by its trace_id.
 func TestLocalRefusalHasTheTraceOfTheAnswer(t *testing.T) {
 	p := newUsed(t)
-	p.coordinator.engine.Done(&quota.Waiter{Clock: quota.RealClock{}}, quota.Outcome{Refused: true, Sent: true, TraceID: "t", RetryAfter: time.Hour})
+	for _, first := range []bool{true, false} { // only the first of two refusals closes the limit
+		assert.Equal(t, first, p.coordinator.engine.Done(&quota.Waiter{Clock: quota.RealClock{}}, quota.Outcome{Refused: true, Sent: true, TraceID: "t", RetryAfter: time.Hour}))
+	}
 	_, err := p.Acquire(t.Context(), agentmessaging.LimitedAttempt{Method: "POST", Path: "/v1/warmup"})
 	assert.ErrorContains(t, err, "trace t)")
 }
