@@ -352,6 +352,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 		if w.inLine {
 			e.refuseLocked(e.queues[w.Class], w, nil)
 		}
+		w.Waited = min(w.Waited, now-w.entered) // less if ctx has ended before Grant.At
 		if w.granted || o.Refused {
 			w.granted = false
 			e.ResetSchedulesLocked()

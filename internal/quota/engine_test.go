@@ -237,6 +237,10 @@ func TestClassesTakeTurns(t *testing.T) {
 		synctest.Wait()
 		require.NoError(t, e.Acquire(t.Context(), w))
 		assert.LessOrEqual(t, w.Waited, 10*s)
+		for _, o := range []*Outcome{unsent, passes} {
+			e.Done(w, *o)
+			assert.Equal(t, o == unsent, w.Unserved, "only a call that gave its grant back goes before new ones")
+		}
 		group.Wait()
 	})
 }
@@ -300,8 +304,8 @@ func (r *stub) Ask(now time.Duration, first *Waiter, _ int) Schedule {
 	return Schedule{AskAgain: never}
 }
 
-// TestRulesThatFail checks that a rule that panics, or never grants, ends the calls that wait,
-// and is asked again for later calls.
+// TestRulesThatFail checks that a rule that panics, or never grants in time, ends the calls that
+// wait, and is asked again for later calls.
 func TestRulesThatFail(t *testing.T) {
 	for name, tt := range map[string]struct {
 		answer func(now time.Duration) Schedule
@@ -311,6 +315,7 @@ func TestRulesThatFail(t *testing.T) {
 		"a panic":                  {func(time.Duration) Schedule { panic("rule") }, ErrPanic, 1},
 		"the end of its goroutine": {func(time.Duration) Schedule { runtime.Goexit(); return Schedule{} }, ErrPanic, 1},
 		"no grant, ever, but soon": {func(now time.Duration) Schedule { return Schedule{AskAgain: now + 1} }, context.DeadlineExceeded, 10_000},
+		"a grant for later":        {func(now time.Duration) Schedule { return Schedule{Grants: []Grant{{At: now + h}}} }, context.DeadlineExceeded, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			rule := newStub(tt.answer)
@@ -318,7 +323,9 @@ func TestRulesThatFail(t *testing.T) {
 				rule.asked, rule.ended, rule.emptied = 0, 0, 0
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
-				assert.ErrorIs(t, rule.engine.Acquire(ctx, &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}), tt.want, name)
+				w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}
+				assert.ErrorIs(t, rule.engine.Acquire(ctx, w), tt.want, name)
+				assert.LessOrEqual(t, w.Waited, time.Second, name)
 				synctest.Wait()
 				assert.InDelta(t, tt.asked, rule.asked, 1, name)
 				assert.Equal(t, rule.asked, rule.ended, name)
@@ -406,21 +413,6 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 			l.remove(l.calls[0])
 		}
 		assert.Empty(t, l.tenants, "names that nobody uses would fill the memory")
-	}
-}
-
-// A call that was refused, or gave its grant back, goes before new ones until the service has
-// accepted it.
-func TestUnserved(t *testing.T) {
-	for outcome, want := range map[Outcome]bool{
-		{Sent: true, Refused: true}: true,
-		{Sent: false}:               true,
-		{Sent: true}:                false,
-	} {
-		w := reading()
-		w.Unserved = !want
-		closed(0).Done(w, outcome)
-		assert.Equal(t, want, w.Unserved, "%+v", outcome)
 	}
 }
 
