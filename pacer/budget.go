@@ -195,7 +195,7 @@ func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 	case !full || b.early(granted):
 		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
 	}
-	if full && !neverSawStore {
+	if full {
 		b.Extra = min(maxExtra, extraGrowth*b.extra)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+time.Duration(quietWindows*float64(b.Window))

@@ -86,6 +86,15 @@ func TestTicketsAhead(t *testing.T) {
 	assert.Equal(t, some, turn(of(request, 2, 10), of(everything&^request, 3, 3)))
 }
 
+// A process that returns to the store does not shorten a gate that another process has closed.
+func TestMergeKeepsTheLaterGate(t *testing.T) {
+	l, mine := newUsed(t).coordinator.ledger, newUsed(t).coordinator.ledger
+	later := gate{Opens: l.Now + time.Hour}
+	l.Gates[request|2] = later // of creations
+	l.merge(&mine, true)
+	assert.Equal(t, later, l.Gates[request|2])
+}
+
 // The service's support finds the answer that closed a limit by its trace_id.
 func TestLocalRefusalHasTheTraceOfTheAnswer(t *testing.T) {
 	p := newUsed(t)
