@@ -114,22 +114,27 @@ type secret struct {
 // secret decides whether its first, second or third byte begins a group, so there are three
 // forms.
 func newSecret(text string, shown *parts) secret {
-	s := secret{text: text, parts: shown, letters: strings.Map(letter, text)}
 	begin, first := text, min(shown.first, len(text))
-	if rest := publicPrefix.ReplaceAllString(text, ""); shown == keyParts && len(rest) >= longKey {
-		begin, first = rest, first+len(text)-len(rest)
+	if shown == keyParts {
+		if public := len(publicPrefix.FindString(text)); len(text)-public >= longKey {
+			begin, first = text[public:], first+public
+		}
 	}
-	s.beginnings = [][]byte{fold([]byte(text[:first]))}
+	s := secret{text: text, parts: shown, beginnings: make([][]byte, 0, 13), letters: strings.Map(letter, text)}
+	memory := make([]byte, 0, first+320) // of all beginnings, unless the text is not the same in JSON
+	add := func(beginning []byte) {
+		s.beginnings, memory = append(s.beginnings, fold(beginning)), beginning[len(beginning):]
+	}
+	add(append(memory, text[:first]...))
 	for _, begin := range slices.Compact([]string{begin, inJSON(begin)}) {
 		for skip := range 3 {
 			part := []byte(begin[skip:min(len(begin), skip+shown.firstEncoded)])
 			letters := min(shown.firstEncoded, len(part)*8/6) // without the last letter if the byte after part changes it
-			s.beginnings = append(s.beginnings, fold(base64.RawStdEncoding.AppendEncode(nil, part))[:letters])
+			add(base64.RawStdEncoding.AppendEncode(memory, part)[:letters])
 		}
-		part := []byte(begin[:min(len(begin), shown.firstEncoded*6/8)]) // as many bytes as the base64 holds
+		var part any = []byte(begin[:min(len(begin), shown.firstEncoded*6/8)]) // as many bytes as the base64 holds
 		for _, form := range []string{"%x", "% x", "%d"} {
-			digits := strings.Trim(fmt.Sprintf(form, part), "[]")
-			s.beginnings = append(s.beginnings, fold([]byte(digits)))
+			add(bytes.Trim(fmt.Appendf(memory, form, part), "[]"))
 		}
 	}
 	return s
@@ -256,11 +261,13 @@ func (r *Redactor) Header(header http.Header) http.Header {
 
 // shown reports whether a text shows a secret, as it is or after escapes are decoded.
 func shown(secrets []secret, text string, in Place) bool {
-	var room [64]byte // keeps short texts, as most are, off the heap
+	var room, roomToo [64]byte // keep short texts, as most are, off the heap
 	for range maxLayers + 1 {
-		folded, letters := fold(append(room[:0], text...)), ""
-		if in != inNoPart {
-			letters = strings.Map(letter, text)
+		folded, letters := fold(append(room[:0], text...)), roomToo[:0]
+		for _, c := range text {
+			if l := letter(c); l >= 0 && in != inNoPart {
+				letters = utf8.AppendRune(letters, l)
+			}
 		}
 		for i := range secrets {
 			s := &secrets[i]
@@ -288,10 +295,10 @@ const maxLayers = 4
 // to be hidden. mayHavePart cuts letters into pieces of half that length. A part that is
 // long enough contains at least one whole piece, so a few steps are enough for most
 // texts.
-func (s *secret) mayHavePart(letters string, in Place) bool {
+func (s *secret) mayHavePart(letters []byte, in Place) bool {
 	piece := s.parts.letters[in] / 2
 	for ; len(letters) >= piece; letters = letters[piece:] {
-		if strings.Contains(s.letters, letters[:piece]) {
+		if strings.Contains(s.letters, string(letters[:piece])) {
 			return true
 		}
 	}
