@@ -60,8 +60,8 @@ type ledger struct {
 func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 
 // budget returns the budget of a limit at the state's time.
-func (l *ledger) budget(i int) *budget {
-	b := &budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: l.callWeight}
+func (l *ledger) budget(i int) budget {
+	b := budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: l.callWeight}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	least := float64(b.arrivalMargin) / float64(b.Window)
 	b.extra = max(b.Extra, least)
@@ -78,8 +78,8 @@ func (l *ledger) budget(i int) *budget {
 }
 
 // budgets returns the budgets of the limits that a call with the costs k spends.
-func (l *ledger) budgets(k costSet) iter.Seq[*budget] {
-	return func(yield func(*budget) bool) {
+func (l *ledger) budgets(k costSet) iter.Seq[budget] {
+	return func(yield func(budget) bool) {
 		for i := range l.bounds {
 			if l.bounds[i].operation&k != 0 && !yield(l.budget(i)) {
 				return
@@ -117,14 +117,13 @@ func (l *ledger) refused(k costSet, granted time.Duration, o quota.Outcome) {
 	if k != request {
 		k &^= request // the operation's own limit may have refused it
 	}
-	var b *budget // the limit that explains the refusal best
-	fullest := math.Inf(-1)
+	b, fullest := budget{}, math.Inf(-1) // the limit that explains the refusal best, and which part of it is used
 	for other := range l.budgets(k) {
 		if full := other.usedPart(); o.RetryAfter <= other.Window+time.Second && full > fullest {
 			fullest, b = full, other
 		}
 	}
-	if b == nil {
+	if b.bound == nil {
 		return
 	}
 	for other := range l.budgets(b.operation) {

@@ -57,7 +57,7 @@ func (p *Pacer) State() (s State) {
 	return s
 }
 
-func (l *ledger) status(b *budget) LimitState {
+func (l *ledger) status(b budget) LimitState {
 	g := l.Gates[b.operation|request] // of a call that spends only this limit
 	opens, reason := b.next(0), "used up"
 	if g.Opens >= opens {
