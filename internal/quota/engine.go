@@ -685,8 +685,8 @@ func (l *line) next() *Waiter {
 // the tenant's next call.
 func (l *line) remove(w *Waiter) {
 	i, _ := slices.BinarySearchFunc(l.calls, w.round, byRound) // a search, because 100,000 calls may leave at once
-	if i += slices.Index(l.calls[i:], w); i == 0 {
-		l.calls[0], l.calls = nil, l.calls[1:] // the usual case: no other call moves
+	if i += slices.Index(l.calls[i:], w); i == 0 && len(l.calls) > 1 {
+		l.calls[0], l.calls = nil, l.calls[1:] // the usual case in a long line: no other call moves
 	} else {
 		l.calls = slices.Delete(l.calls, i, i+1)
 	}
