@@ -32,8 +32,8 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 	before := ""
 	for item := range strings.FieldsFuncSeq(strings.Join(values(header, "Retry-After"), ","), func(r rune) bool { return r == ',' || r == ';' }) {
 		item = strings.Trim(item, " \t\"'")
-		longest = max(longest, wait(item, now), wait(before+", "+item, now)) // two of the three forms of a date have a comma
-		before = item
+		longest = max(longest, wait(item, now), wait(before+item, now)) // two of the three forms of a date have a comma
+		before = item + ", "
 	}
 	return min(longest, Longest)
 }
