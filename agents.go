@@ -175,11 +175,9 @@ func readAgent(b *answerBody) *Agent {
 		CreatedAt: Timestamp(b.text("created_at")), UpdatedAt: Timestamp(b.text("updated_at")),
 	}
 	b.agentID = agent.ID
-	if sms, ok := b.object("sms"); ok {
-		agent.SMS = &SMS{Status: SMSStatus(sms.text("status")), PhoneNumber: sms.text("phone_number")}
-		if *agent.SMS == (SMS{}) {
-			agent.SMS = nil // the object has neither member: as if sms were missing
-		}
+	sms, _ := b.object("sms")
+	if status, number := sms.text("status"), sms.text("phone_number"); status != "" || number != "" { // else as if sms were missing
+		agent.SMS = &SMS{Status: SMSStatus(status), PhoneNumber: number}
 	}
 	return agent
 }

@@ -89,10 +89,10 @@ func (b *answerBody) needBool(name string) bool {
 
 // object reads a member that is an object. It reports false if the member is missing,
 // duplicated or of another type.
-func (b *answerBody) object(name string) (*answerBody, bool) {
+func (b *answerBody) object(name string) (answerBody, bool) {
 	value, _ := b.members.Get(name)
 	members, err := strictjson.ReadObject(value)
-	return &answerBody{members: members}, err == nil
+	return answerBody{members: members}, err == nil
 }
 
 // texts reads the strings of an optional array. It drops entries of another type.

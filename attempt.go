@@ -38,7 +38,7 @@ type attempt struct {
 func (a *attempt) run() {
 	ctx := a.ctx
 	if a.client.handlers != nil {
-		var stop func()
+		var stop context.CancelFunc
 		ctx, stop = a.observe()
 		defer stop()
 		defer a.report(ctx)
@@ -65,9 +65,9 @@ func (a *attempt) run() {
 }
 
 // observe reports the attempt's start, and prepares the events about its wait and its end.
-func (a *attempt) observe() (ctx context.Context, stop func()) {
+func (a *attempt) observe() (context.Context, context.CancelFunc) {
 	a.began = a.client.clock.Now() // before the event: if the clock panics, there is no AttemptEnd
-	ctx, stop = a.client.handlers.begin(a.ctx, func() Event { return AttemptStart{a.subject, a.number} })
+	ctx, stop := a.client.handlers.begin(a.ctx, func() Event { return AttemptStart{a.subject, a.number} })
 	a.waiter.OnWait = func(w quota.Wait) {
 		a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 			return LimiterWaitStart{a.subject, a.number, w.Limit, w.Place, w.Expected}
