@@ -169,13 +169,16 @@ func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribu
 		attrs = append(attrs, keyRefusals.Int(e.Refusals))
 	}
 	attrs = appendIdentifier(attrs, semconv.GenAIAgentIDKey, e.AgentID)
-	refused := new(agentmessaging.Error)
-	errors.As(e.Err, &refused)
-	attrs = appendIdentifier(attrs, keyTraceID, cmp.Or(e.TraceID, refused.TraceID)) // for a call refused here, the trace_id of the answer that closed the limit
-	attrs = c.appendVerdict(attrs)
-	if unknown := (*agentmessaging.OutcomeUnknownError)(nil); errors.As(e.Err, &unknown) {
-		attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
+	traceID := e.TraceID
+	if e.Err != nil {
+		refused, unknown := new(agentmessaging.Error), new(agentmessaging.OutcomeUnknownError)
+		errors.As(e.Err, &refused)
+		traceID = cmp.Or(traceID, refused.TraceID) // for a call refused here, the trace_id of the answer that closed the limit
+		if errors.As(e.Err, &unknown) {
+			attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
+		}
 	}
+	attrs = c.appendVerdict(appendIdentifier(attrs, keyTraceID, traceID))
 	if c.request.attempt == 1 {
 		return appendOutcome(c.appendRequest(attrs), c.request.status, failure)
 	}
