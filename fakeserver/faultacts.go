@@ -15,11 +15,11 @@ import (
 // matchingRules returns the rules that match a call, oldest first. If a matcher fails, it
 // returns none. The lock must not be held, since matchers may be functions of the test.
 // All of them run on one goroutine, because a fake may have many rules.
-func (s *Server) matchingRules(c *call, rules []*rule) (matching []*rule) {
+func (s *Server) matchingRules(c *call, rules []*rule) []*rule {
 	if len(rules) == 0 {
 		return nil
 	}
-	var r *rule // its matchers are running
+	r, matching := rules[0], []*rule(nil) // r is the rule whose matchers are running
 	s.runFor(c, func() string { return r.describe("a matcher") }, func() {
 		for _, r = range rules {
 			if matchesAll(r.matchers, c.entry) {

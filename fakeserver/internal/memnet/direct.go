@@ -147,7 +147,7 @@ func asSent(req *http.Request) (*bytes.Buffer, error) {
 		written.Body = &body
 	}
 	var sent bytes.Buffer
-	sent.Grow(512) // enough for most requests, so that one allocation suffices
+	sent.Grow(1024) // enough for most requests, and for the 512 bytes that must be free to read a body into it
 	// The error of the caller's reader comes first, because Request.Write replaces it with
 	// another error.
 	if err := written.Write(&sent); err != nil {

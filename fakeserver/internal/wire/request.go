@@ -166,12 +166,13 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHos
 	// Copies do not keep the rest of the request's first line in memory, which may be a
 	// megabyte.
 	shown.Method, shown.AgentID = strings.Clone(clip(r.Method)), strings.Clone(clip(req.AgentID))
-	origin := "http://" + clip(r.Host)
+	scheme := "http://"
 	if r.TLS != nil || r.Host == fakeHost {
-		origin = "https://" + clip(r.Host)
+		scheme = "https://"
 	}
-	shown.URL = origin + clip(path)
-	shown.Path = shown.URL[len(origin):]
+	path = clip(path)
+	shown.URL = scheme + clip(r.Host) + path
+	shown.Path = shown.URL[len(shown.URL)-len(path):]
 	if r.URL.RawQuery != "" {
 		shown.URL += "?" + mask.Key // no endpoint takes a query, so any part of it may be secret
 	}
