@@ -46,12 +46,9 @@ func New(apiKey string) *Redactor {
 // With returns a Redactor that also hides another key, such as the provider key, and the
 // user text of a call. Either may be empty.
 func (r *Redactor) With(key, userText string) Redactor {
-	with := Redactor{secrets: r.secrets[:r.keys:r.keys], keys: r.keys}
+	with := Redactor{secrets: r.secrets[:r.keys:r.keys], keys: r.keys, userText: userText}
 	if len(key) >= MinSecret {
 		with.secrets, with.keys = append(with.secrets, newSecret(key, keyParts)), r.keys+1
-	}
-	if len(userText) >= MinSecret {
-		with.userText = userText
 	}
 	return with
 }
@@ -122,9 +119,7 @@ func newSecret(text string, shown *parts) secret {
 	}
 	s := secret{text: text, parts: shown, beginnings: make([][]byte, 0, 13), letters: strings.Map(letter, text)}
 	memory := make([]byte, 0, first+320) // of all beginnings, unless the text is not the same in JSON
-	add := func(beginning []byte) {
-		s.beginnings, memory = append(s.beginnings, fold(beginning)), beginning[len(beginning):]
-	}
+	add := func(next []byte) { s.beginnings, memory = append(s.beginnings, fold(next)), next[len(next):] }
 	add(append(memory, text[:first]...))
 	for _, begin := range slices.Compact([]string{begin, inJSON(begin)}) {
 		for skip := range 3 {
@@ -228,7 +223,7 @@ const hole = "\ufffe"
 
 // all returns the keys and, last, the user text.
 func (r *Redactor) all() []secret {
-	if r.userText != "" {
+	if len(r.userText) >= MinSecret {
 		r.secrets, r.userText = append(r.secrets, newSecret(r.userText, userTextParts)), ""
 	}
 	return r.secrets
@@ -368,17 +363,14 @@ func cover(text string, hidden []bool) string {
 // an escape may begin: searching the whole text with it takes many times as long.
 func withoutEscapes(text string) string {
 	clean := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		found := ""
-		if strings.IndexByte(`%\&`, text[i]) >= 0 {
-			found = escape.FindString(text[i:min(i+20, len(text))]) // the longest escape has 20 bytes
+	for len(text) > 0 {
+		written, meant := text[:1], text[:1]
+		if strings.IndexByte(`%\&`, text[0]) >= 0 {
+			if found := escape.FindString(text[:min(20, len(text))]); found != "" { // the longest escape has 20 bytes
+				written, meant = found, unescape(found)
+			}
 		}
-		if found == "" {
-			clean = append(clean, text[i])
-		} else {
-			clean = append(clean, unescape(found)...)
-		}
-		i += max(1, len(found))
+		clean, text = append(clean, meant...), text[len(written):]
 	}
 	return string(clean)
 }
