@@ -157,7 +157,7 @@ func checkField(field *spec.Field, value string) error {
 	return nil
 }
 
-// checkProviderKey is check for a provider key. It also refuses an encoded Secret.
+// checkProviderKey is checkField for a provider key. It also refuses an encoded Secret.
 func checkProviderKey(field *spec.Field, key Secret) error {
 	if key == redact.Redacted {
 		return &ValidationError{Field: field.Path, Reason: reasonRedacted}

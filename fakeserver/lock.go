@@ -2,7 +2,7 @@ package fakeserver
 
 import "sync"
 
-// serverLock is the only lock of a fake, which its rules share.
+// serverLock guards a Server and its rules. memnet.Host has its own lock.
 type serverLock struct{ mu sync.Mutex }
 
 // lock takes the lock until the end of the function that calls it:
@@ -13,7 +13,7 @@ type serverLock struct{ mu sync.Mutex }
 // part. While it holds the lock, a function must not wait, read or write a body, or call
 // a function of the test. A panic for a mistake of the test releases the lock. A function
 // whose name ends in Locked must be called with the lock held.
-func (g *serverLock) lock() *sync.Mutex {
-	g.mu.Lock()
-	return &g.mu
+func (l *serverLock) lock() *sync.Mutex {
+	l.mu.Lock()
+	return &l.mu
 }

@@ -35,7 +35,7 @@ func TestRefusedBodies(t *testing.T) {
 		{"POST", "/v1/agents/a/messages", `1 :text=Hello&api_key=abc`, `[redacted, 25 characters]`, "body"},
 		{"POST", "/v1/agents", `{"llm":{"mode":"turbo","api_key":"k","label":"x"}}`, `{"llm":{"mode":"turbo","api_key":"[redacted]","label":"x"}}`, "llm.mode"},
 		{"POST", "/v1/agents", `{"llm":{"secret":"k"}}`, `{"llm":{"secret":"[redacted]"}}`, "llm.secret"},
-		{"POST", "/v1/agents", `{"customer_ref":["sk-proj-1"]}`, `{"customer_ref":["[redacted]"]}`, "customer_ref"},
+		{"POST", "/v1/agents", `{"customer_ref":["sk-proj-1",1234567890123456789012345]}`, `{"customer_ref":["[redacted]","[redacted]"]}`, "customer_ref"},
 		{"POST", "/v1/agents", `{"amk_fake_000001":"amk_fake_000001"}`, `{"[redacted]":"[redacted]"}`, "…"},
 		{"POST", "/v1/agent", `{"a":"AbCdEfGhIjKlMnOpQrStUv12","n":null}`, `{"a":"[redacted]","n":null}`, ""},
 	} {

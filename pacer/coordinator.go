@@ -21,7 +21,8 @@ type coordinator struct {
 	logger *slog.Logger
 	engine *quota.Engine
 
-	// The engine's lock guards the fields below. A step copies what it needs of them.
+	// The engine's lock guards the fields below. All methods run with it, except updateState,
+	// load, swap and log. A step copies what it needs.
 	ledger    ledger          // of this process; with a store it holds the state that the last step left there
 	changes   []func(*ledger) // for the next step, such as refusals and calls that were not sent
 	questions []quota.Class   // that ask the next step

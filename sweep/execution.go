@@ -54,7 +54,7 @@ type execution struct {
 
 	serving sync.RWMutex // read-locked while the service is at work, locked while a moment is recorded
 
-	mu            sync.Mutex // guards the fields below; note takes it
+	mu            sync.Mutex // guards the fields below; update takes it
 	over          bool       // the fields below do not change any more
 	record        record
 	last          moment         // the newest moment that is not a torn state; collectTornLocked updates its folder

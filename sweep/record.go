@@ -150,7 +150,7 @@ func (rec *record) said() string {
 func (rec *record) reports() []statement { return rec.newStatements(rec.baselineExecutions()...) }
 
 // newStatements returns the statements about a problem that the others do not have as
-// often, or that quote the error of a call that does not usually fail.
+// often, or that quote the error of a call that does not fail in the baseline.
 func (rec *record) newStatements(others ...*record) (fresh []statement) {
 	varied, lists := rec.baseline.varied, [][]statement{}
 	for _, u := range others {
@@ -166,8 +166,8 @@ func (rec *record) newStatements(others ...*record) (fresh []statement) {
 	return fresh
 }
 
-// quotesFailure reports whether a statement has the error of a call that does not usually
-// fail.
+// quotesFailure reports whether a statement has the error of a call that does not fail in
+// the baseline.
 func (rec *record) quotesFailure(t statement) bool {
 	return slices.ContainsFunc(rec.calls, func(c *Call) bool {
 		return c.failed() && strings.Contains(t.text, c.Err.Error()) && !rec.failsInBaseline(c)

@@ -190,7 +190,7 @@ func (x *execution) fingerprint() string {
 // long. It records how often the key was refused before this request, and an agent that
 // the fault removes.
 func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
-	ended = true // stays true if note does nothing because the execution has ended
+	ended = true // stays true if update does nothing because the execution has ended
 	x.update(func() {
 		r := &x.record
 		r.deadKeyRequests = max(r.deadKeyRequests, x.refusedInARow[c.goroutine])

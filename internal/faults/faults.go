@@ -20,7 +20,7 @@ type Fault struct {
 	Status int `json:"-"`
 	// Fault is the fault to inject into the fake.
 	Fault fakeserver.Fault `json:"-"`
-	// Duration is the time until the answer comes; ForEver if none comes.
+	// Duration is the time until the answer comes; Forever if none comes.
 	Duration time.Duration `json:"-"`
 	// SameEndpointOnly is set if a fault that lasts hits only calls of the endpoint where
 	// it began. Any other fault that lasts hits calls of every endpoint that may give such

@@ -131,7 +131,7 @@ func TestCoolDown(t *testing.T) {
 			{"the next is refused for 50 s", 10 * s, message, 99, 1, refuses("k", 50*s), 60 * s},
 			{"one passed in 50 s", 60 * s, message, 99, 1, passes, 75 * s},
 		}},
-		{"who is not answered yet has got through", 0, []step{
+		{"a call without an answer counts as passed", 0, []step{
 			{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
 			{"one goes", 10 * s, message, 99, 1, nil, 11 * s},
 			{"another one goes", 11 * s, message, 99, 1, nil, 12 * s},
@@ -144,7 +144,7 @@ func TestCoolDown(t *testing.T) {
 			{"but is not sent", s, message, 9, 0, unsent, 0},
 			{"another one goes", s, message, 9, 1, nil, 2 * s},
 		}},
-		{"who gets through ends the backoff", 0, []step{
+		{"a call that passes ends the backoff", 0, []step{
 			{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
 			{"and again", s, message, 1, 1, refuses("k", s), 2 * s},
 			{"it gets through", 2 * s, message, 1, 1, passes, 0},
@@ -164,7 +164,7 @@ func TestCoolDown(t *testing.T) {
 			{"the creation goes", 10 * s, create, 1, 1, passes, 0},
 			{"the warm-up waits", 10 * s, warmUp, 1, 0, nil, 20 * s},
 		}},
-		{"who only shares a name tries after 1, 2, 4 seconds and so on, who was refused not at all", 0, []step{
+		{"a class that only shares a name tries after 1, 2, 4 s and so on; a refused class does not", 0, []step{
 			{"a message is refused", 0, message, 1, 1, refuses("rate_limited", s), s},
 			{"and passes", s, message, 1, 1, passes, 0},
 			{"a creation is refused for 3 h", s, create, 1, 1, refuses("rate_limited", 3*h), 3*h + s},
@@ -183,7 +183,7 @@ func TestCoolDown(t *testing.T) {
 			{"and a creation shares it", 3*h + s, create, 1, 0, nil, 3*h + 2*s},
 		}},
 		// Jitter makes the first wait longer than the second try would come.
-		{"nobody who shares a name tries before a short wait is over, but where the gate backs off", 1, []step{
+		{"a class that only shares a name waits out a short limit, unless the gate backs off", 1, []step{
 			{"a message is refused", 0, message, 1, 1, refuses("k", s), 0},
 			{"a read too", 0, read, 1, 1, refuses("k", s), 0},
 			{"the message once more", h, message, 9, 1, refuses("k", s), h + second},

@@ -2,8 +2,8 @@
 // statuses that each may return, request members with their bounds, closed lists of
 // values, limits and plans.
 //
-// Every number and every closed list of the interface is here, and only here; package
-// agentmessaging names the values of the lists as constants. The client's validation,
+// Every number and every closed list of the interface is here, and only here; packages
+// agentmessaging and fakeserver name the values of the lists as constants. The client's validation,
 // the fake's rules and the tables of docs/limits.md read this package. The contract suite
 // and package observe do not, so that they notice when a table is wrong.
 package spec
@@ -60,8 +60,8 @@ func endpoint(call, name string, errors ...int) *Endpoint {
 const required, optional = true, false // of takes
 
 // takes sets the members of the body. If the body is optional, it may be absent.
-func (e *Endpoint) takes(required bool, members ...*Field) *Endpoint {
-	e.Body = &Field{Kind: Object, Required: required, Fields: members}
+func (e *Endpoint) takes(needsBody bool, members ...*Field) *Endpoint {
+	e.Body = &Field{Kind: Object, Required: needsBody, Fields: members}
 	return e
 }
 

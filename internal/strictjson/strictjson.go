@@ -35,7 +35,7 @@ func IsType(contentType string) bool {
 // DuplicateError says that a member appears twice. It is the member's name.
 type DuplicateError string
 
-func (t DuplicateError) Error() string { return "member " + string(t) + " appears twice" }
+func (e DuplicateError) Error() string { return "member " + string(e) + " appears twice" }
 
 // Check returns why a Scanner cannot step through a document; nil if it can.
 func Check(doc []byte) error {
@@ -62,7 +62,7 @@ type Scanner struct {
 	Pos           int
 	LoneSurrogate bool // the last string that was read has a lone surrogate
 
-	AllowDuplicates bool // Free accepts duplicate members
+	AllowDuplicates bool // CheckValue accepts duplicate members
 }
 
 // Peek steps over white space to the next byte, and returns it; 0 at the end.

@@ -66,7 +66,7 @@ func TestWindows(t *testing.T) {
 		{rule: "a call that read the clock earlier counts with the last", kind: "sliding", at: []time.Duration{0, -s}, max: 2, opens: 60 * s},
 		{rule: "a window begins with a minute of the clock", kind: "aligned", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
 		{rule: "a call of the window before counts in part, by how much of that window is less than a minute ago", kind: "weighted", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
-		{rule: "nothing counts of the windows before that", kind: "weighted", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 420 * s},
+		{rule: "nothing counts of the windows before that", kind: "weighted", at: []time.Duration{0, 150 * s}, now: 150 * s, max: 2, opens: 150 * s},
 		{rule: "three calls count as one when two thirds of the window have passed", kind: "weighted", at: []time.Duration{0, -s, 0}, max: 2, opens: 100 * s},
 		{rule: "each call empties the bucket by one", kind: "token bucket", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 150 * s},
 		{rule: "a full bucket gains no more", kind: "token bucket", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},

@@ -85,7 +85,7 @@ const (
 	filter   = "endpoint status key agent_id text text_containing search after before"
 )
 
-// routes are the whole interface: method and path, below root, with status, query,
+// routes are the whole interface: method and path, below basePath, with status, query,
 // changes, maxBody and handle. The module tools/openapi checks the answers of all tests
 // against openapi.yaml. POST agents adds an agent without a call, as if the service had
 // created it before the test. POST calls makes a call.
