@@ -129,7 +129,7 @@ func newSecret(text string, shown *parts) secret {
 		}
 		var part any = []byte(begin[:min(len(begin), shown.firstEncoded*6/8)]) // as many bytes as the base64 holds
 		for _, form := range []string{"%x", "% x", "%d"} {
-			add(bytes.Trim(fmt.Appendf(memory, form, part), "[]"))
+			add(append(memory, strings.Trim(fmt.Sprintf(form, part), "[]")...))
 		}
 	}
 	return s
