@@ -117,19 +117,18 @@ func newSecret(text string, shown *parts) secret {
 			begin, first = text[public:], first+public
 		}
 	}
-	s := secret{text: text, parts: shown, beginnings: make([][]byte, 0, 13), letters: strings.Map(letter, text)}
-	memory := make([]byte, 0, first+320) // of all beginnings, unless the text is not the same in JSON
-	add := func(next []byte) { s.beginnings, memory = append(s.beginnings, fold(next)), next[len(next):] }
-	add(append(memory, text[:first]...))
+	s := secret{text: text, parts: shown, letters: strings.Map(letter, text)}
+	add := func(next []byte) { s.beginnings = append(s.beginnings, fold(next)) }
+	add([]byte(text[:first]))
 	for _, begin := range slices.Compact([]string{begin, inJSON(begin)}) {
 		for skip := range 3 {
 			part := []byte(begin[skip:min(len(begin), skip+shown.firstEncoded)])
 			letters := min(shown.firstEncoded, len(part)*8/6) // without the last letter if the byte after part changes it
-			add(base64.RawStdEncoding.AppendEncode(memory, part)[:letters])
+			add(base64.RawStdEncoding.AppendEncode(nil, part)[:letters])
 		}
-		var part any = []byte(begin[:min(len(begin), shown.firstEncoded*6/8)]) // as many bytes as the base64 holds
+		part := []byte(begin[:min(len(begin), shown.firstEncoded*6/8)]) // as many bytes as the base64 holds
 		for _, form := range []string{"%x", "% x", "%d"} {
-			add(append(memory, strings.Trim(fmt.Sprintf(form, part), "[]")...))
+			add([]byte(strings.Trim(fmt.Sprintf(form, part), "[]")))
 		}
 	}
 	return s
