@@ -130,17 +130,20 @@ type progress map[string]string
 // readProgress reads the file of Target.Progress. If there is no path or no file, no case
 // has passed.
 func readProgress(path string) (progress, error) {
-	done := progress{}
 	if path == "" {
-		return done, nil
+		return progress{}, nil
 	}
 	if err := atomicfile.Writable(path); err != nil { // checked before the cases run, not after them
 		return nil, fmt.Errorf("contract: Target.Progress: %w", err)
 	}
+	var done progress
 	if err := atomicfile.ReadJSON(path, &done); err != nil {
 		return nil, fmt.Errorf("contract: Target.Progress: %s: %w; remove the file to start with every case", path, err)
 	}
-	return maps.Collect(maps.All(done)), nil // never nil, as done is if the file holds null
+	if done == nil { // there is no file, or it holds null
+		done = progress{}
+	}
+	return done, nil
 }
 
 // pass writes to the file that a case passed. It needs no lock, because cases with a

@@ -95,12 +95,6 @@ var endedContext = func() context.Context {
 	return ctx
 }()
 
-// HoldsControl reports whether a text holds a control character, which could end the
-// line of a header. A tab is allowed.
-func HoldsControl(value string) bool {
-	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
-}
-
 // connect refuses other addresses, and runs the hooks of a connection. These hooks, and
 // the hooks that Request.Write runs, tell a client whether a request that failed was
 // sent.
