@@ -205,8 +205,8 @@ func (a *attempt) read() {
 	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.client.clock.Now())
 }
 
-// reportOutcome reports to the engine and to the user's limiter how the attempt ended, or that
-// it was not sent.
+// reportOutcome reports to the engine and to the user's limiter how the attempt ended, or
+// that it was not sent.
 func (a *attempt) reportOutcome(ctx context.Context) {
 	o := quota.Outcome{Sent: a.Sent}
 	if a.outcome == outcomeLimited {

@@ -134,8 +134,8 @@ func checkAgentID(id, apiKey string) error {
 	return nil
 }
 
-// checkField checks a value against the documented bounds of its field. An empty value counts
-// as absent.
+// checkField checks a value against the documented bounds of its field. An empty value
+// counts as absent.
 func checkField(field *spec.Field, value string) error {
 	refuse := func(format string, args ...any) error {
 		return &ValidationError{Field: field.Path, Reason: fmt.Sprintf(format, args...)}

@@ -42,7 +42,7 @@ func (b *budget) next(before int64) time.Duration {
 //
 // If the window is shorter than an hour, calls go at an even pace, a few at once after a quiet
 // time, and no more than the level in one window. The calls of a longer window are only
-// counted: only the service knows when such a window begins anew, so its refusal closes the
+// counted: only the service knows when such a window starts again, so its refusal closes the
 // limit. See spendCounted.
 type usage struct {
 	Due       time.Duration // when the pace lets the next call go; a time in the past allows a burst

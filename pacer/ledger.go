@@ -110,7 +110,7 @@ func (l *ledger) giveBack(k costSet, at time.Duration) {
 // A paced limit also learns its level or Extra from the refusal, if all of these hold. The
 // state knows the calls of a whole window, or the process never saw the store. The call was
 // not held up on its way. The limit counts requests, or was at least half used: otherwise
-// another limit may explain the refusal. A limit that is only counted begins its count anew.
+// another limit may explain the refusal. A limit that is only counted starts its count again.
 func (l *ledger) refused(k costSet, granted time.Duration, o quota.Outcome) {
 	l.closeGate(k, o)
 	opens := l.lastToOpen(k).Opens

@@ -34,7 +34,7 @@ type Limit struct {
 	Max int
 	// Window is at least a second, and at most 100 years. If Window is shorter than an
 	// hour, calls go at an even pace. Otherwise the calls are only counted: only the service
-	// knows when such a window begins anew, so its refusal closes the limit, for all
+	// knows when such a window starts again, so its refusal closes the limit, for all
 	// processes that share a store. Once Max calls have gone, the client finds out by
 	// trials: one call, then two, four and so on, with a second after each group.
 	Window time.Duration

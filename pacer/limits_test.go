@@ -99,7 +99,7 @@ func TestLongLimitIsTriedWithOneCallAfterARefusal(t *testing.T) {
 		refused, unsent := acquire(t, p, message), acquire(t, p, message)
 		refused.Done(tooMany("hour", 10*time.Minute))
 		unsent.Done(agentmessaging.AttemptOutcome{})
-		assert.Zero(t, p.State().Limits[1].Used, "the refusal has begun the count anew, without the unsent call")
+		assert.Zero(t, p.State().Limits[1].Used, "the refusal has started the count again, without the unsent call")
 		time.Sleep(11 * time.Minute)
 		assert.Equal(t, 1, use(t, p, message))
 		fill(t, p, 2*time.Minute)
@@ -267,7 +267,7 @@ func TestSetLimits(t *testing.T) {
 		assert.Zero(t, p.State().Limits[0].Used)
 		sent = use(t, p, message)
 		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 1, Window: h}}))
-		assert.Equal(t, sent, p.State().Limits[0].Used, "only the service knows when an hour begins anew")
+		assert.Equal(t, sent, p.State().Limits[0].Used, "only the service knows when an hour starts again")
 	})
 }
 

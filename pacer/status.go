@@ -25,7 +25,7 @@ type State struct {
 type LimitState struct {
 	Limit
 	// Used is the number of calls in the last window, refused calls included. If Window
-	// is an hour or more, a refusal begins the count anew.
+	// is an hour or more, a refusal starts the count again.
 	Used int
 	// Level is the pacer's estimate of the calls that a window allows: Max, or fewer
 	// after refusals. If Window is an hour or more, Level is always Max.

@@ -181,7 +181,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	}
 	for _, q := range s.questions {
 		answer := c.schedule(now, q.class, q.answer)
-		if slices.Contains(c.questions, q.class) { // asked anew after a reset: this answer may grant calls, but refuses none
+		if slices.Contains(c.questions, q.class) { // asked again after a reset: this answer may grant calls, but refuses none
 			answer = quota.Schedule{Grants: answer.Grants, Key: answer.Key, AskAgain: now + longestSleep}
 		}
 		c.engine.DeliverLocked(q.class, answer)

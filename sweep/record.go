@@ -94,9 +94,9 @@ type record struct {
 	moments []moment  // the moments at which the process might die, in order
 }
 
-// baselineExecutions returns the executions of the baseline with which to compare this execution.
-// A restart is also compared with the first execution, whose work it may have to do.
-// baselineExecutions returns nil before the baseline is complete.
+// baselineExecutions returns the executions of the baseline with which to compare this
+// execution. A restart is also compared with the first execution, whose work it may have to
+// do. baselineExecutions returns nil before the baseline is complete.
 func (rec *record) baselineExecutions() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil

@@ -328,7 +328,7 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 		e.Reports(err)
 		status(e)
 	}, sweep.InBubble(), sweep.Faults("bad_gateway", "not_found", "bad_request", "limited_day")).runs
-	for plan, struck := range map[string]string{
+	for plan, hit := range map[string]string{
 		"Status_1/bad_gateway/once":         "Status_1",
 		"Status_1/bad_gateway/call":         "Status_1 Status_1 Status_1",
 		"Status_1/bad_gateway/from_on":      "Status_1 Status_1 Status_1 GetBYOK_1 GetBYOK_1 GetBYOK_1 CreateAgent_1 Status_2 Status_2 Status_2",
@@ -344,7 +344,7 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 				}
 			}
 		}
-		assert.Equal(t, struck, strings.Join(attempts, " "), plan)
+		assert.Equal(t, hit, strings.Join(attempts, " "), plan)
 	}
 	assert.NotContains(t, runs, "CreateAgent_1/bad_request/call", "there is no second attempt")
 }

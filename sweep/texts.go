@@ -102,7 +102,7 @@ func (p patterns) normalized(line string) string {
 // learn learns which words vary from two lists of statements that should say the same.
 // enough says whether a pattern keeps enough of its two lines. If it does not, learn
 // returns the two lines; otherwise nil.
-func (p *patterns) learn(texts, others []statement, enough func(pattern string) bool) (unlike []string) {
+func (p *patterns) learn(texts, others []statement, enough func(pattern string) bool) (differing []string) {
 	for _, t := range texts {
 		line := p.normalized(t.text)
 		pattern := func(o statement) string { return commonPattern(line, p.normalized(o.text)) }
@@ -111,13 +111,13 @@ func (p *patterns) learn(texts, others []statement, enough func(pattern string) 
 		}
 		other := slices.MaxFunc(others, func(x, y statement) int { return len(pattern(x)) - len(pattern(y)) })
 		if !enough(pattern(other)) {
-			unlike = []string{line, other.text}
+			differing = []string{line, other.text}
 			continue // a later line may match another one better
 		}
 		*p = append(*p, pattern(other))
 		others = slices.DeleteFunc(others, func(o statement) bool { return o.text == other.text })
 	}
-	return unlike
+	return differing
 }
 
 // maxCounts counts statements by their keys. The count is from the list in which the

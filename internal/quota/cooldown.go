@@ -122,7 +122,7 @@ func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Sc
 	}
 	if waiting > 0 && now >= c.trialAt {
 		c.trialAt, c.trialDelay = now+c.trialDelay, min(2*c.trialDelay, maxTrial)
-		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: (*ramp)(nil)}}
+		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: (*ramp)(nil)}} // a trial belongs to no ramp
 	}
 	s.AskAgain = min(turn, c.trialAt)
 	return s
@@ -268,8 +268,9 @@ func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (closedLonge
 	return closedLonger
 }
 
-// close closes the gate until Retry-After has passed, or keeps it closed for longer. closedLonger
-// means that it was open, or that its end is at least a second after the reported one.
+// close closes the gate until Retry-After has passed, or keeps it closed for longer.
+// closedLonger means that it was open, or that its end is at least a second after the reported
+// one.
 func (g *gate) close(now, retryAfter time.Duration, trace string, random func() float64) (closedLonger bool) {
 	end := now + retryAfter
 	switch {

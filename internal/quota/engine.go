@@ -164,7 +164,7 @@ type Engine struct {
 	rule Rule
 
 	mu          sync.Mutex    // guards the fields below, and the rule's state
-	clock       Clock         // by which the alarm sleeps: of the last call that entered, or the real clock if a call came with it while others waited
+	clock       Clock         // by which the alarm sleeps; see enterLocked
 	last        time.Time     // the clock's last reading
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
@@ -226,10 +226,10 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		return
 	}
 	if w.Unserved {
-		q.schedule.AskAgain = 0 // ask the rule anew: it does not know of this call, which may now be the first in line
+		q.schedule.AskAgain = 0 // ask the rule again: it does not know of this call, which may now be the first in line
 	}
-	// A sleep by a user's clock may never end. So sleep anew, by the clock of this call, unless calls
-	// wait by the real clock already.
+	// A sleep by a user's clock may never end. So the alarm starts again, by the clock of this
+	// call, unless calls wait by the real clock already.
 	if e.alarm == never || e.clock != (RealClock{}) {
 		e.clock, e.alarm = w.Clock, 0
 	}
@@ -338,8 +338,8 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 }
 
 // Done records how the attempt ended after Acquire succeeded. If Acquire fails, it calls
-// Done itself: then Done takes the call out of the line, if it is there. closedLonger is true if a
-// refusal began a cool-down, or prolonged one by a second or more.
+// Done itself: then Done takes the call out of the line, if it is there. closedLonger is true
+// if a refusal began a cool-down, or prolonged one by a second or more.
 func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	w.Unserved = o.Refused || !o.Sent
 	// Take no lock if nothing could hold the call back, or if its success teaches the rule
@@ -438,8 +438,8 @@ func (e *Engine) serveLocked() {
 }
 
 // minAskAgain is the shortest time until the engine asks a rule again that granted nothing.
-// It keeps a rule whose time to ask
-// again moves on with the clock, a nanosecond ahead of it, from using a whole processor.
+// Without it, a rule whose time to ask again is always a nanosecond ahead of the clock would
+// use a whole processor.
 const minAskAgain = time.Millisecond / 10
 
 // DeliverLocked takes a rule's Schedule for a class. It grants calls, and refuses calls that
@@ -454,7 +454,8 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		s.AskAgain = max(s.AskAgain, now+minAskAgain)
 	}
 	// Look for calls to refuse only if the turns now come later than before, by more than
-	// half a gap, or were not known. A look at 500 waiting calls after each grant would be slow.
+	// half a gap, or were not known. A look at 500 waiting calls after each grant would be
+	// slow.
 	movedBack := s.earliest(0) > q.schedule.earliest(granted)+q.schedule.Gap/2
 	for _, g := range s.Grants {
 		if len(q.line.calls) == 0 { // the call has left since the rule was asked: give its grant back
@@ -539,7 +540,7 @@ func (e *Engine) Background(work func() error, finish func(error) error) {
 
 // failAllLocked ends all waiting calls with an error.
 func (e *Engine) failAllLocked(err error) {
-	e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask anew
+	e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask again
 	for _, q := range e.queues {
 		for len(q.line.calls) > 0 {
 			e.refuseLocked(q, q.line.calls[0], err)

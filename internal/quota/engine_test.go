@@ -131,7 +131,7 @@ func TestStreamOfCalls(t *testing.T) {
 	for _, within := range []time.Duration{2 * s, 20 * s, 100 * s} {
 		synctest.Test(t, func(t *testing.T) {
 			e, sent := NewCoolDown(func() float64 { return 0 }), atomic.Int64{}
-			for range 400 { // longer than the patience, which begins anew for each call
+			for range 400 { // longer than the patience, which starts again for each call
 				go func() {
 					ctx, cancel := context.WithTimeout(t.Context(), within)
 					defer cancel()

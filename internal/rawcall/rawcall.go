@@ -1,7 +1,7 @@
 // Package rawcall calls the service over raw HTTP and knows what the interface document
 // says about each answer. But for hiding keys, it shares no table, type or digit with the
-// client and the fake, so that it shows a mistake in them. Packages contract and observe make their calls with
-// it.
+// client and the fake, so that it shows a mistake in them. Packages contract and observe
+// make their calls with it.
 package rawcall
 
 import (

@@ -50,8 +50,8 @@ func (l limit) perCall() time.Duration { return max(1, l.window/time.Duration(l.
 
 // burstTolerance returns how far Full may be ahead of the clock, as in GCRA: the time in
 // which an empty bucket fills. The size that "token bucket of 10" names is only for limits
-// per minute. If the limit per day had the same size, the eleventh call would wait for 87
-// s.
+// per minute. If the limit per day had the same size, the eleventh call would wait for
+// 87 s.
 func (l limit) burstTolerance() time.Duration {
 	calls := l.max
 	if l.window <= time.Minute {

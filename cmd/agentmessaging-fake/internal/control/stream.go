@@ -40,7 +40,7 @@ func (f *feed) wake(changed ...string) {
 }
 
 // current returns the counts, and a channel that is closed when they are out of date.
-func (f *feed) current() (changes map[string]int, news <-chan struct{}) {
+func (f *feed) current() (changes map[string]int, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.changes), f.changed
@@ -84,14 +84,14 @@ type eventStream struct {
 // follow sends events until the client leaves or the program ends. In each round it reads
 // the counts of changes before the calls, so that a change in between wakes it again.
 func (es *eventStream) follow(ctx context.Context) {
-	// Three things end a pause: news, the next check of the calls under way, and the
+	// Three things end a pause: a change or call, the next check of the calls under way, and the
 	// heartbeat.
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(checkInterval)
 	defer beat.Stop()
 	defer check.Stop()
 	es.comment("calls and changes")
 	for {
-		changes, news := es.feed.current()
+		changes, changed := es.feed.current()
 		es.sendChanges(changes)
 		es.sendUnderWay()
 		es.sendCalls()
@@ -100,7 +100,7 @@ func (es *eventStream) follow(ctx context.Context) {
 			return
 		case <-es.ended.Done():
 			return
-		case <-news:
+		case <-changed:
 		case <-check.C:
 		case <-beat.C:
 			es.comment("still here")
