@@ -19,7 +19,7 @@ func (f *facts) noteInterim() { f.answers, f.interim = 0, f.interim+1 }
 
 // plainIsHTTP1 reports that a connection without TLS is certainly HTTP/1.1. Otherwise it may
 // be HTTP/2, and shared with other requests. Only net/http's own transport shows whether it
-// speaks HTTP/2 without TLS. own is nil for another transport.
-func plainIsHTTP1(own *http.Transport) bool {
-	return own != nil && (own.Protocols == nil || !own.Protocols.UnencryptedHTTP2())
+// speaks HTTP/2 without TLS. transport is nil if it is of another type.
+func plainIsHTTP1(transport *http.Transport) bool {
+	return transport != nil && (transport.Protocols == nil || !transport.Protocols.UnencryptedHTTP2())
 }

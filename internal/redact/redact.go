@@ -110,23 +110,23 @@ type secret struct {
 // Base64 turns each group of three bytes into four letters. The number of bytes before the
 // secret decides whether its first, second or third byte begins a group, so there are three
 // forms.
-func newSecret(text string, shown *parts) secret {
-	begin, first := text, min(shown.first, len(text))
-	if shown == keyParts {
+func newSecret(text string, parts *parts) secret {
+	begin, first := text, min(parts.first, len(text))
+	if parts == keyParts {
 		if public := len(publicPrefix.FindString(text)); len(text)-public >= longKey {
 			begin, first = text[public:], first+public
 		}
 	}
-	s := secret{text: text, parts: shown, letters: strings.Map(letter, text)}
+	s := secret{text: text, parts: parts, letters: strings.Map(letter, text)}
 	add := func(next []byte) { s.beginnings = append(s.beginnings, fold(next)) }
 	add([]byte(text[:first]))
 	for _, begin := range slices.Compact([]string{begin, inJSON(begin)}) {
 		for skip := range 3 {
-			part := []byte(begin[skip:min(len(begin), skip+shown.firstEncoded)])
-			letters := min(shown.firstEncoded, len(part)*8/6) // without the last letter if the byte after part changes it
+			part := []byte(begin[skip:min(len(begin), skip+parts.firstEncoded)])
+			letters := min(parts.firstEncoded, len(part)*8/6) // without the last letter if the byte after part changes it
 			add(base64.RawStdEncoding.AppendEncode(nil, part)[:letters])
 		}
-		part := []byte(begin[:min(len(begin), shown.firstEncoded*6/8)]) // as many bytes as the base64 holds
+		part := []byte(begin[:min(len(begin), parts.firstEncoded*6/8)]) // as many bytes as the base64 holds
 		for _, form := range []string{"%x", "% x", "%d"} {
 			add([]byte(strings.Trim(fmt.Sprintf(form, part), "[]")))
 		}
@@ -196,15 +196,15 @@ func (r *Redactor) Hide(text string, in Place) string {
 	if in != InName {
 		secrets = r.all()
 	}
-	if !shown(secrets, text, in) {
+	if !shows(secrets, text, in) {
 		return text
 	}
 	text = hideWhole(secrets, strings.ReplaceAll(text, Redacted, hole))
-	if shown(secrets, text, inNoPart) {
+	if shows(secrets, text, inNoPart) {
 		return Redacted
 	}
 	text = hideParts(secrets, text, in)
-	if shown(secrets, text, in) {
+	if shows(secrets, text, in) {
 		return Redacted
 	}
 	return strings.ReplaceAll(text, hole, Redacted)
@@ -253,8 +253,8 @@ func (r *Redactor) Header(header http.Header) http.Header {
 	return shown
 }
 
-// shown reports whether a text shows a secret, as it is or after escapes are decoded.
-func shown(secrets []secret, text string, in Place) bool {
+// shows reports whether a text shows a secret, as it is or after escapes are decoded.
+func shows(secrets []secret, text string, in Place) bool {
 	var room, roomToo [64]byte // keep short texts, as most are, off the heap
 	for range maxLayers + 1 {
 		folded, letters := fold(append(room[:0], text...)), roomToo[:0]
@@ -266,7 +266,7 @@ func shown(secrets []secret, text string, in Place) bool {
 		for i := range secrets {
 			s := &secrets[i]
 			isIn := func(first []byte) bool { return bytes.Contains(folded, first) }
-			if slices.ContainsFunc(s.beginnings[:], isIn) {
+			if slices.ContainsFunc(s.beginnings, isIn) {
 				return true
 			}
 			if s.mayHavePart(letters, in) && hideParts(secrets[i:i+1], text, in) != text {
@@ -375,7 +375,8 @@ func withoutEscapes(text string) string {
 }
 
 // escape matches the escapes of URLs, JSON and HTML, and Go's \x.
-var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]|&(?:amp|lt|gt|quot|apos);|&#0{0,9}[0-9]{1,7};?|&#x0{0,9}[0-9a-f]{1,6};?)`)
+var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]` +
+	`|&(?:amp|lt|gt|quot|apos);|&#0{0,9}[0-9]{1,7};?|&#x0{0,9}[0-9a-f]{1,6};?)`)
 
 // htmlEntities has the HTML entities that keys and JSON need. Package html, which has all of them,
 // would add 80 KiB to every program.
@@ -489,7 +490,7 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 	}
 	keys := r.With("", "")
 	text = keys.Hide(hideUserInfo(text), InText)
-	if userText := r.all()[r.keys:]; !isConnectionError(err) && shown(userText, added, InAnswer) {
+	if userText := r.all()[r.keys:]; !isConnectionError(err) && shows(userText, added, InAnswer) {
 		text = joinTexts(inside)
 	}
 	switch {

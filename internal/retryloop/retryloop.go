@@ -38,7 +38,16 @@ type Loop struct {
 }
 
 // Run makes attempts until no other one follows, or Pause fails. It returns the error of
-// Pause.
+// Pause. For a Call, the library's loop is this one:
+//
+//	for {
+//		if _, _, again := call.Attempt(cookies); !again {
+//			return nil
+//		}
+//		if err := call.Pause(); err != nil {
+//			return err
+//		}
+//	}
 func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.CookieJar, call Call) error {
 	l.call = call
 	l.httpClient = http.Client{Transport: l, Jar: jar, CheckRedirect: noRedirect}
