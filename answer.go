@@ -122,7 +122,7 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	e.redact(secrets)
 	switch location := a.Header.Get("Location"); {
 	case a.Status/100 == 3 && location != "":
-		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Hide(hostOf(location), redact.InText))
+		e.cause = fmt.Errorf("redirect to %s was not followed", secrets.Hide(hostOf(location), redact.InAnswer))
 	case body.err != nil:
 		e.cause = bodyError(a, body.err, secrets)
 	case e.Code == "": // gateways and other services write {"message": ...} or {"error": {"message": ...}}
@@ -185,7 +185,7 @@ func bodyError(a exchange.Answer, err error, secrets *redact.Redactor) error {
 	case words != "":
 		return fmt.Errorf("%s: %q", found, words)
 	case a.BodyErr != nil: // not wrapped, because it is not why the call failed
-		return fmt.Errorf("%s: %s", found, secrets.Hide(a.BodyErr.Error(), redact.InText))
+		return fmt.Errorf("%s: %s", found, secrets.Error(isOwn, a.BodyErr))
 	case len(a.Body) == 0:
 		return errors.New("the body is empty")
 	}

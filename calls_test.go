@@ -158,7 +158,7 @@ var worded = []callCase{
 	{rule: "A redirect is not followed. Only its host is named: the rest may hold a credential.",
 		do: getStatus, given: each(
 			with(302, "Location", "https://elsewhere.example/?key=canary"), with(307, "Location", "/elsewhere?key=canary"),
-			with(300, "Location", "https://canary b/%zz"), with(302, "Location", "https://"+testKey+".example/"),
+			with(300, "Location", "https://canary b/%zz"), with(302, "Location", "https://"+testKey[4:]+".example/"),
 			with(304, "Location", ""), with(399, "Location", "https://elsewhere.example/")),
 		want: "not done"},
 	{do: getStatus, given: each(with(400, "Location", "https://elsewhere.example/")), want: "not done: ErrBadRequest"},
@@ -193,8 +193,8 @@ var worded = []callCase{
 			`{"error":"busy","trace_id":["\u006dessage-canary"]}`),
 		want: "not done"},
 	{rule: "An error body may break off, or be larger than the client reads.",
-		do: post, given: each(
-			answer{Status: 413, Reader: breaksOff("{", errors.New("cut after "+testKey))},
+		do: sending(message{Text: "A message-canary of many words"}), given: each(
+			answer{Status: 413, Reader: breaksOff("{", fmt.Errorf("after message-canary of many words: %w", errors.New("cut after "+testKey)))},
 			answer{Status: 413, Body: strings.Repeat("x", 100<<10)}),
 		want: "not done"},
 	{rule: "A limit does not say when it opens, and the call hardly waits.",
