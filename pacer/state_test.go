@@ -86,6 +86,25 @@ func TestTicketsAhead(t *testing.T) {
 	assert.Equal(t, some, turn(of(request, 2, 10), of(everything&^request, 3, 3)))
 }
 
+// A process that has died gives up its place in line soon after its turn, and one that is slow
+// keeps its place.
+func TestTicketOfADeadProcess(t *testing.T) {
+	s := newUsed(t).coordinator.ledger.state
+	s.Tickets = []ticket{{Due: s.Now}}
+	s.advance(s.Now + 1500*time.Millisecond)
+	assert.Len(t, s.Tickets, 1)
+	s.advance(s.Now + 1)
+	assert.Empty(t, s.Tickets)
+}
+
+// However slow the store is, a process takes no more than ten calls at once.
+func TestCallsAtOnce(t *testing.T) {
+	l := newUsed(t).coordinator.ledger
+	clear(l.Gates)
+	l.stepDuration = time.Minute
+	assert.Len(t, l.grant(quota.Class{ID: int(request)}, 100).Grants, 10)
+}
+
 // A process that returns to the store does not shorten a gate that another process has closed.
 func TestMergeKeepsTheLaterGate(t *testing.T) {
 	l, mine := newUsed(t).coordinator.ledger, newUsed(t).coordinator.ledger

@@ -203,6 +203,8 @@ func TestStoreAppears(t *testing.T) {
 		acquire(t, busy, patient()).Done(tooMany("", time.Second))
 		synctest.Wait()
 		assert.InDelta(t, 0.8*15*1.5*1.5, level(busy), 0.1, "a refusal of a full window takes a fifth of what a quarter of 60 has grown to in two minutes")
+		time.Sleep(39 * time.Minute)
+		assert.InDelta(t, 27, level(busy), 0.1, "for 40 windows")
 		time.Sleep(time.Hour)
 		_, wait := ask(t, lonely, message)
 		assert.Equal(t, 2*time.Second, wait, "others may still be on their shares")
@@ -213,12 +215,15 @@ func TestStoreAppears(t *testing.T) {
 // level of all processes.
 func TestLevelOfAShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := loadsim.NewStore()
+		loads := 0
+		store := &broken{Store: loadsim.NewStore(), spoil: func(*loaded) { loads++ }}
 		p, other := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
 		acquire(t, p, message)
 		acquire(t, other, message)
 		store.Kill(3 * time.Minute)
+		loads = 0
 		fill(t, p, 2*time.Minute)
+		assert.InDelta(t, 70, loads, 5, "it asks the store every 1.7 s")
 		acquire(t, p, patient()).Done(tooMany("", 30*time.Second))
 		assert.Less(t, level(p), 60.0, "on its share")
 		time.Sleep(90 * time.Second)

@@ -360,6 +360,25 @@ func TestOnWait(t *testing.T) {
 	})
 }
 
+// A later forecast is sent only if the wait is longer, by a quarter and by a second.
+func TestLaterForecasts(t *testing.T) {
+	w := reading()
+	w.forecasts = make(chan Wait, 1)
+	for _, tt := range []struct {
+		now, turn time.Duration
+		sent      bool
+	}{
+		{0, 100 * s, true}, {0, 125*s - 1, false}, {0, 125 * s, true}, {0, 90 * s, false},
+		{123 * s, 126*s - 1, false}, {123 * s, 126 * s, true},
+	} {
+		(&queue{schedule: Schedule{Turn: tt.turn}}).sendForecast(w, 0, tt.now)
+		assert.Equal(t, tt.sent, len(w.forecasts) == 1, tt)
+		if tt.sent {
+			assert.Equal(t, Wait{Place: 1, Expected: tt.turn - tt.now}, <-w.forecasts, tt)
+		}
+	}
+}
+
 // TestCallThatWentUninformed checks that a call that goes before the length of its wait was
 // known leaves nothing behind: the rule learns that no call waits, and a call in another
 // synctest bubble does not inform the first one.
