@@ -214,19 +214,18 @@ func Decode[T any](body []byte) (v T, _ error) {
 	if err := strictjson.CheckMembers(body); err != nil {
 		return v, fmt.Errorf("body: %w", err)
 	}
-	return v, decode("", body, reflect.ValueOf(&v).Elem())
+	return v, decode("", bytes.TrimSpace(body), reflect.ValueOf(&v).Elem())
 }
 
-// decode reads the value at a path into v. null leaves v unchanged, as if the member were
-// absent, because clients in other languages send null for members that are not set. ""
-// is refused for a named string type, such as NonEmpty and a plan.
+// decode reads the value at a path into v. null is refused, because encoding/json would
+// accept it for each type: an element of an array would become an empty reply. "" is
+// refused for a named string type, such as NonEmpty and a plan.
 func decode(path string, raw json.RawMessage, v reflect.Value) error {
-	if string(raw) == "null" {
-		return nil
-	}
 	// A type with its own UnmarshalJSON, such as a time, also makes its own error.
 	unmarshaler, ok := v.Addr().Interface().(json.Unmarshaler)
 	switch {
+	case string(raw) == "null":
+		return errorAt(path, v, new(json.UnmarshalTypeError))
 	case ok:
 		return errorAt(path, v, unmarshaler.UnmarshalJSON(raw))
 	case v.Kind() == reflect.Pointer:
@@ -260,7 +259,8 @@ func decodeArray(path string, raw json.RawMessage, v reflect.Value) error {
 }
 
 // decodeObject reads the members in the order of their names. So if several members are
-// wrong, the error names the same member each time.
+// wrong, the error names the same member each time. A member that is null counts as
+// absent, because clients in other languages send null for members that are not set.
 func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil {
@@ -271,6 +271,9 @@ func decodeObject(path string, raw json.RawMessage, v reflect.Value) error {
 		field, known := fields[name]
 		if !known {
 			return errorAt(path, v, errors.New("member "+notAllowed(name, slices.Sorted(maps.Keys(fields)))))
+		}
+		if string(members[name]) == "null" {
+			continue
 		}
 		if err := decode(strings.TrimPrefix(path+"."+name, "."), members[name], field); err != nil {
 			return err
