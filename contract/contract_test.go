@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ import (
 // TestFake runs every case, each on a new fake whose clock waits for the case, and
 // without a connection in between: a day's calls take milliseconds.
 func TestFake(t *testing.T) {
-	target := Target{Fresh: func(tb testing.TB) Target { return directly(newFake(tb, fakeserver.WithClock(still))) }}
+	target := Target{Fresh: func(tb testing.TB) Target { return directly(newFake(tb, fakeserver.WithCallLimit(0))) }}
 	if testing.Short() { // the day of a plan takes up to 50,000 calls
 		target.Budget = aDay
 	}
@@ -46,7 +47,7 @@ func TestFake(t *testing.T) {
 // would have them, within the default budget, and with all abilities. The decisions of
 // this project are for TestFake.
 func TestFakeShared(t *testing.T) {
-	target := directly(newFake(t, fakeserver.WithClock(still)))
+	target := directly(newFake(t))
 	file := filepath.Join(t.TempDir(), "progress.json")
 	require.NoError(t, os.WriteFile(file, []byte("null"), 0o600)) // no case has passed
 	Run(t, Target{BaseURL: target.BaseURL, Key: target.Key, HTTPClient: target.HTTPClient, Progress: file})
@@ -69,6 +70,7 @@ var (
 )
 
 func init() {
+	debug.SetGCPercent(400) // tens of thousands of calls leave only garbage
 	flag.Var(&liveBudget, "contract.budget", "such as requests=1000,creations=50,byok=5,warmups=3,wait=1h; 40 requests unless given")
 }
 
@@ -105,10 +107,10 @@ func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripp
 	}
 }
 
-// newFake makes a fake that does not list its calls when a case fails: the
+// newFake makes a fake whose clock is still. It does not list its calls when a case fails: the
 // case shows the one that matters.
 func newFake(tb testing.TB, opts ...fakeserver.Option) *fakeserver.Server {
-	return fakeserver.New(quiet{tb}, append(opts, fakeserver.WithUnknownRoutes())...)
+	return fakeserver.New(quiet{tb}, append([]fakeserver.Option{fakeserver.WithClock(still), fakeserver.WithUnknownRoutes()}, opts...)...)
 }
 
 // still is a clock that only Advance moves.
@@ -282,7 +284,7 @@ func TestLiveRefusals(t *testing.T) {
 // TestWithoutPlanCaps: if the caps of interface 8.2 are not enabled, only a target with
 // Decisions fails.
 func TestWithoutPlanCaps(t *testing.T) {
-	target := directly(newFake(t, fakeserver.WithClock(still), fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60)))
+	target := directly(newFake(t, fakeserver.WithLimit(fakeserver.LimitKeyMinute, 60)))
 	for _, id := range []string{"8.2/pro/key_minute", "8.2/byok/ip_minute", "8.2/pro/key_day"} {
 		target.Decisions = true
 		assert.True(t, breaks(byID(id).runOn(t.Context(), target, newShared(0))), id)
@@ -712,7 +714,7 @@ func (r *reply) key() string { return strings.TrimPrefix(r.req.Header.Get("Autho
 // wrong returns a fake behind a proxy that tampers with each answer. Its clock moves only
 // during waits.
 func wrong(t *testing.T, tamper func(*reply)) Target {
-	fake := newFake(t, fakeserver.WithClock(still))
+	fake := newFake(t)
 	return targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })
 }
 
