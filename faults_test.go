@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -436,9 +435,6 @@ var http2Faults = []fault{
 	{name: "no body until the deadline", serve: overHTTP2(request, status(200), keepOpen), deadline: 10 * time.Second},
 	{name: "packed error without body", serve: overHTTP2(request, status(404, "content-encoding", "gzip"), keepOpen)},
 }
-
-// The tests run for a short time, and spent a fifth of it on collecting garbage.
-func init() { debug.SetGCPercent(400) }
 
 // secure has net/http's own certificate, for example.com, and a client that trusts it. Its
 // TLS is that of a service that speaks HTTP/2.
