@@ -106,6 +106,20 @@ func burstOf(windows string) int {
 // carriedOut is the status in a Behavior for a call that is not refused.
 const carriedOut = 200
 
+// statusOf returns the status with which the service refuses a call of an endpoint for a
+// reason: the usual status of the kind, or 400 if section 4 does not list that status for
+// the endpoint. Without an endpoint it is always the usual status.
+func (b *Behavior) statusOf(kind Kind, e *spec.Endpoint) int {
+	usual := Kinds[kind].Status
+	switch {
+	case kind == BYOKNotConfigured && e == spec.SendMessage: // a decision, since 4.8 does not list 409
+		return b.BYOKCleared
+	case e != nil && !e.Lists(usual):
+		return Kinds[BadRequest].Status
+	}
+	return usual
+}
+
 // ErrorName returns the error member of a body: the name that Behavior has for one of the
 // fake's own codes. It returns any other code, which a script may ask for, unchanged.
 func (b *Behavior) ErrorName(code string) string { return cmp.Or(b.ErrorNames[code], code) }

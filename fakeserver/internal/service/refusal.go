@@ -79,9 +79,9 @@ func CodeOf(status int) string {
 // below is for Call.Why.
 type Refusal struct {
 	Kind Kind
-	// Status is the status of Kind. There are two exceptions: a refusal about BYOK at an
-	// endpoint that does not list that status (interface 4), and a refusal for which
-	// Behavior has another status. Status also decides what the call spends.
+	// Status is the usual status of Kind, or the one that Behavior.statusOf chooses for the
+	// endpoint. A script and an injected answer have their own. Status also decides what the
+	// call spends.
 	Status int
 	// Code is the error member of the body. It says what happened, whatever the Status.
 	Code string

@@ -220,7 +220,9 @@ func storeAvailable(c *call) *Refusal {
 	if !c.state.BYOKDown || member == nil || member == spec.LLMMode {
 		return nil
 	}
-	return c.refuseBYOK(BYOKUnavailable, member)
+	r := c.refuse(BYOKUnavailable)
+	r.Field = member.Path
+	return r
 }
 
 // byokStored refuses a call in byok mode if no provider key is stored: with the 409 of 4.2,
@@ -230,8 +232,8 @@ func byokStored(c *call) *Refusal {
 	if c.key.BYOK != nil || member != spec.WarmUpMode && member != spec.LLMMode {
 		return nil
 	}
-	r := c.refuseBYOK(BYOKNotConfigured, member)
-	r.Since = c.key.Cleared
+	r := c.refuse(BYOKNotConfigured)
+	r.Field, r.Since = member.Path, c.key.Cleared
 	return r
 }
 
@@ -239,30 +241,18 @@ func byokStored(c *call) *Refusal {
 // section 4.8 does not show. The key of the agent's owner counts, also when another key calls.
 func agentsBYOKStored(c *call) *Refusal {
 	owner, _ := c.state.KeyLabeled(c.agent.Owner) // always found, because keys are revoked and never removed
-	status := c.state.behavior.BYOKCleared
-	if owner.BYOK != nil || c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || status == carriedOut {
+	if owner.BYOK != nil || c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || c.state.behavior.BYOKCleared == carriedOut {
 		return nil
 	}
 	r := c.refuse(BYOKNotConfigured)
-	r.Field, r.Status, r.Since = spec.LLMMode.Path, status, owner.Cleared
+	r.Field, r.Since = spec.LLMMode.Path, owner.Cleared
 	return r
 }
 
 // refuse returns a refusal of a call whose key is known.
 func (c *call) refuse(kind Kind) *Refusal {
 	r := Refuse(kind)
-	r.Key = c.key.Label
-	return r
-}
-
-// refuseBYOK makes a refusal with the usual status of its kind if the endpoint lists this
-// status, and otherwise with 400. field is the member that needs BYOK.
-func (c *call) refuseBYOK(kind Kind, field *spec.Field) *Refusal {
-	r := c.refuse(kind)
-	r.Field = field.Path
-	if !c.req.Endpoint.Lists(r.Status) {
-		r.Status = Kinds[BadRequest].Status
-	}
+	r.Key, r.Status = c.key.Label, c.state.behavior.statusOf(kind, c.req.Endpoint)
 	return r
 }
 
