@@ -263,7 +263,7 @@ var (
 
 // revoke has the target revoke a key.
 func revoke(key rawcall.Key) step {
-	return step{arrange: func(p *rawcall.Caller, can Abilities) { can.RevokeKey(p.KeyOf(key)) }}
+	return step{arrange: func(caller *rawcall.Caller, can Abilities) { can.RevokeKey(caller.KeyOf(key)) }}
 }
 
 // flatten returns the steps with each group replaced by its own steps, repeated.

@@ -75,15 +75,15 @@ func Run(t *testing.T, target Target) {
 	if first.BaseURL == "" || first.Key == "" {
 		t.Fatal("contract: Target.BaseURL or Target.Key is empty; both are needed")
 	}
-	p, left := newSchedule(cases(), first, done)
-	if !p.runsAny(done) {
-		t.Fatal(p)
+	planned, left := newSchedule(cases(), first, done)
+	if !planned.runsAny(done) {
+		t.Fatal(planned)
 	}
-	if slices.ContainsFunc(p, func(c scheduled) bool { return c.leftOut != "" }) {
-		fmt.Fprintln(os.Stderr, p)
+	if slices.ContainsFunc(planned, func(c scheduled) bool { return c.leftOut != "" }) {
+		fmt.Fprintln(os.Stderr, planned)
 	}
 	state := newShared(left.Wait)
-	for _, c := range p {
+	for _, c := range planned {
 		t.Run(c.ID, func(t *testing.T) { c.run(t, target, state, done) })
 	}
 }
@@ -189,10 +189,10 @@ func newSchedule(cases []testCase, target Target, done progress) (schedule, Spen
 	if left == (Spend{}) {
 		left = defaultBudget
 	}
-	p, byRank := make(schedule, len(cases)), make([]*scheduled, len(cases))
+	s, byRank := make(schedule, len(cases)), make([]*scheduled, len(cases))
 	for i, c := range cases {
-		p[i] = scheduled{testCase: c, rank: c.rank()}
-		byRank[i] = &p[i]
+		s[i] = scheduled{testCase: c, rank: c.rank()}
+		byRank[i] = &s[i]
 	}
 	slices.SortStableFunc(byRank, func(a, b *scheduled) int { return cmp.Compare(a.rank, b.rank) })
 	hasAgent := false
@@ -214,13 +214,13 @@ func newSchedule(cases []testCase, target Target, done progress) (schedule, Spen
 			left, hasAgent = left.Minus(price), hasAgent || c.agent
 		}
 	}
-	return p, left
+	return s, left
 }
 
 // runsAny reports whether any case runs, or has passed in an earlier run. If none does, a
 // green test would be misleading.
-func (p schedule) runsAny(done progress) bool {
-	return slices.ContainsFunc(p, func(c scheduled) bool { return c.leftOut == "" || done[c.ID] != "" })
+func (s schedule) runsAny(done progress) bool {
+	return slices.ContainsFunc(s, func(c scheduled) bool { return c.leftOut == "" || done[c.ID] != "" })
 }
 
 // rank orders the cases for a budget: the preferred cases, then the others by how much of
@@ -273,12 +273,12 @@ func (target Target) costOf(c testCase) Spend {
 }
 
 // String says how many cases run, and what would let the others run.
-func (p schedule) String() string {
+func (s schedule) String() string {
 	wants := map[string]int{}
-	for _, c := range p {
+	for _, c := range s {
 		wants[c.needs]++
 	}
-	text := fmt.Sprintf("contract: %d of %d cases run.", wants[""], len(p))
+	text := fmt.Sprintf("contract: %d of %d cases run.", wants[""], len(s))
 	for _, want := range slices.Sorted(maps.Keys(wants)) {
 		if want != "" {
 			text += fmt.Sprintf(" %d more would with %s.", wants[want], want)

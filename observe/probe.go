@@ -40,8 +40,8 @@ func (o *Observation) newProbe(ctx context.Context, target Target, budget Spend)
 	if budget == (Spend{}) {
 		budget = DefaultBudget()
 	}
-	player := rawcall.NewCaller(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
-	return &probe{Caller: player, target: target, ctx: ctx, o: o, budget: budget, reasons: map[string]string{}}
+	caller := rawcall.NewCaller(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
+	return &probe{Caller: caller, target: target, ctx: ctx, o: o, budget: budget, reasons: map[string]string{}}
 }
 
 // question says how to ask a question that the interface leaves open.

@@ -117,10 +117,10 @@ func (w *Watcher) CloseIdleConnections() {
 // RoundTrip sends the call with the transport. The Watcher learns from the answer
 // when its body has been read or closed.
 func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
-	p, req := w.noteRequest(req)
+	c, req := w.noteRequest(req)
 	res, err := w.transport.RoundTrip(req)
-	if p != nil && err == nil && res != nil && res.Body != nil {
-		w.readAnswer(p, res)
+	if c != nil && err == nil && res != nil && res.Body != nil {
+		w.readAnswer(c, res)
 	}
 	return res, err
 }
@@ -133,50 +133,50 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 		return nil, req
 	}
 	authorization := req.Header.Get("Authorization")
-	p := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), tokens: strings.Fields(authorization)}
-	p.tokens = slices.DeleteFunc(p.tokens, func(word string) bool { return strings.EqualFold(word, "Bearer") })
-	p.Call = call
+	c := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), tokens: strings.Fields(authorization)}
+	c.tokens = slices.DeleteFunc(c.tokens, func(word string) bool { return strings.EqualFold(word, "Bearer") })
+	c.Call = call
 	if call.Name != rawcall.SendMessage.Name { // whose text teaches nothing
-		req = p.watchBody(req)
+		req = c.watchBody(req)
 	}
-	return p, req
+	return c, req
 }
 
 // readAnswer learns from an answer. If it needs the body, it replaces the body by a tap,
 // which copies the bytes that the caller reads. It does not replace the body of a 101,
 // because callers also write to that. Header and body are kept only if they repeat no
 // secret of the call.
-func (w *Watcher) readAnswer(p *watchedCall, res *http.Response) {
-	p.Status, p.at = res.StatusCode, time.Now()
-	if _, writes := res.Body.(io.Writer); writes || !w.samples(p) {
-		w.learn(p)
+func (w *Watcher) readAnswer(c *watchedCall, res *http.Response) {
+	c.Status, c.at = res.StatusCode, time.Now()
+	if _, writes := res.Body.(io.Writer); writes || !w.samples(c) {
+		w.learn(c)
 		return
 	}
 	res.Body = &tap{ReadCloser: res.Body, length: res.ContentLength, done: func(body []byte) {
-		if sent := p.sent.Load(); sent != nil {
-			p.Call.Body = string(*sent)
+		if sent := c.sent.Load(); sent != nil {
+			c.Call.Body = string(*sent)
 		}
-		x := p.Answered(body)
+		x := c.Answered(body)
 		x.Header = res.Header
-		if secrets, known := p.secrets(); known && !x.Shown().HasPart(secrets...) {
-			p.Exchange = x
+		if secrets, known := c.secrets(); known && !x.Shown().HasPart(secrets...) {
+			c.Exchange = x
 		}
-		w.learn(p)
+		w.learn(c)
 	}}
 }
 
 // secrets returns the API key and the provider key of a call. They are not known if the
 // call may have sent a provider key in a body that was not copied, or cannot be read.
-func (p *watchedCall) secrets() (all []string, known bool) {
+func (c *watchedCall) secrets() (all []string, known bool) {
 	var body struct { // of PUT /v1/byok, or of a creation
 		Key string `json:"api_key"`
 		LLM struct {
 			Key string `json:"api_key"`
 		}
 	}
-	sent := p.sent.Load()
-	known = p.Name != rawcall.CreateAgent.Name && p.Name != rawcall.SetBYOK.Name || sent != nil && json.Unmarshal(*sent, &body) == nil
-	return append(p.tokens, body.Key, body.LLM.Key), known
+	sent := c.sent.Load()
+	known = c.Name != rawcall.CreateAgent.Name && c.Name != rawcall.SetBYOK.Name || sent != nil && json.Unmarshal(*sent, &body) == nil
+	return append(c.tokens, body.Key, body.LLM.Key), known
 }
 
 // hash identifies a key or an agent in memory.
@@ -184,24 +184,24 @@ func (w *Watcher) hash(text string) uint64 { return maphash.String(w.seed, text)
 
 // samples decides whether the body of an answer is decoded. Decoding every body would
 // cost a busy program more than the Watcher would learn.
-func (w *Watcher) samples(p *watchedCall) bool {
+func (w *Watcher) samples(c *watchedCall) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := w.passed[p.Name]
-	w.passed[p.Name]++
-	often := p.Name == rawcall.SendMessage.Name || p.Name == rawcall.ReadAgent.Name || p.Name == rawcall.GetStatus.Name
-	return p.Status != http.StatusOK || !often || n < 32 || n%256 == 0
+	n := w.passed[c.Name]
+	w.passed[c.Name]++
+	often := c.Name == rawcall.SendMessage.Name || c.Name == rawcall.ReadAgent.Name || c.Name == rawcall.GetStatus.Name
+	return c.Status != http.StatusOK || !often || n < 32 || n%256 == 0
 }
 
 // watchBody returns a request whose body is copied while the transport reads it. Reading
 // it here would be too early: a client could no longer tell a failed dial from a request
 // that was sent. A long body is not copied.
-func (p *watchedCall) watchBody(req *http.Request) *http.Request {
+func (c *watchedCall) watchBody(req *http.Request) *http.Request {
 	if req.Body == nil || req.ContentLength <= 0 || req.ContentLength > maxRead {
 		return req
 	}
 	watched := req.WithContext(req.Context())
-	watched.Body = &tap{ReadCloser: req.Body, length: req.ContentLength, done: func(body []byte) { p.sent.Store(&body) }}
+	watched.Body = &tap{ReadCloser: req.Body, length: req.ContentLength, done: func(body []byte) { c.sent.Store(&body) }}
 	return watched
 }
 
@@ -255,39 +255,39 @@ type watchedCall struct {
 
 // learn learns from an answer. It recovers from every panic, because neither a strange
 // answer nor a bug of this package may fail the call.
-func (w *Watcher) learn(p *watchedCall) {
+func (w *Watcher) learn(c *watchedCall) {
 	defer func() { _ = recover() }()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.keys) > maxRemembered || len(w.agents) > maxRemembered {
 		w.keys, w.agents = map[uint64]*watchedKey{}, map[uint64]watchedAgent{}
 	}
-	key := w.keys[p.key]
+	key := w.keys[c.key]
 	if key == nil {
 		key = &watchedKey{opens: map[string]time.Time{}}
-		w.keys[p.key] = key
+		w.keys[c.key] = key
 	}
-	w.today = today(p.at)
-	answer := p.Method + " " + p.Path + " " + strconv.Itoa(p.Status)
+	w.today = today(c.at)
+	answer := c.Method + " " + c.Path + " " + strconv.Itoa(c.Status)
 	w.countSight(answer)
-	if p.Status != http.StatusOK && !slices.Contains(p.Errors, p.Status) {
+	if c.Status != http.StatusOK && !slices.Contains(c.Errors, c.Status) {
 		w.countSight("not documented: " + answer)
 	}
-	if p.Body != nil && undocumented(p.Exchange) != "" {
+	if c.Body != nil && undocumented(c.Exchange) != "" {
 		w.countSight("not documented: a body of " + answer)
 		return // a proxy may have answered
 	}
-	if p.Body != nil {
-		w.countMembers(p, " of "+answer)
-		w.learnMetadata(p)
+	if c.Body != nil {
+		w.countMembers(c, " of "+answer)
+		w.learnMetadata(c)
 		for _, q := range questions {
 			if q.read != nil {
-				w.keepAnswer(p, q.id, q.read(p.Exchange))
+				w.keepAnswer(c, q.id, q.read(c.Exchange))
 			}
 		}
 	}
-	w.learnStates(p, key)
-	w.learnWaits(p, key)
+	w.learnStates(c, key)
+	w.learnWaits(c, key)
 }
 
 // countSight counts a sight that answers no question.
@@ -300,7 +300,7 @@ func (w *Watcher) countSight(what string) {
 
 // keepAnswer keeps an answer, or adds members to one. A different answer replaces the
 // previous one.
-func (w *Watcher) keepAnswer(p *watchedCall, id string, answer any) {
+func (w *Watcher) keepAnswer(c *watchedCall, id string, answer any) {
 	if answer == nil {
 		return
 	}
@@ -312,26 +312,26 @@ func (w *Watcher) keepAnswer(p *watchedCall, id string, answer any) {
 	if f.Answer != nil && !sameJSON(f.Answer, value) {
 		f.Count = 0
 	}
-	w.o.Decisions[id] = Finding{Answer: value, Evidence: evidenceOf(p.Exchange, ""), Seen: w.today, Count: f.Count + 1}
+	w.o.Decisions[id] = Finding{Answer: value, Evidence: evidenceOf(c.Exchange, ""), Seen: w.today, Count: f.Count + 1}
 }
 
 // countMembers counts undocumented members, the names of headers, and the values of
 // errors, limits and statuses.
-func (w *Watcher) countMembers(p *watchedCall, of string) {
-	object, _ := p.Value.(map[string]any)
-	shape, _ := p.Documented()
+func (w *Watcher) countMembers(c *watchedCall, of string) {
+	object, _ := c.Value.(map[string]any)
+	shape, _ := c.Documented()
 	for name := range object {
 		if identifier.MatchString(name) && !strings.Contains(", "+string(shape), ", "+name+" ") {
 			w.countSight("member " + name + of)
 		}
 	}
-	for name := range p.Header {
+	for name := range c.Header {
 		if identifier.MatchString(name) {
 			w.countSight("header " + name)
 		}
 	}
 	for _, path := range []string{"error", "limit_key", "status", "sms.status"} {
-		if value := labelAt(p.Exchange, path); value != nil {
+		if value := labelAt(c.Exchange, path); value != nil {
 			w.countSight(fmt.Sprint(path, " ", value, of))
 		}
 	}
@@ -339,60 +339,60 @@ func (w *Watcher) countMembers(p *watchedCall, of string) {
 
 // learnMetadata learns the size of accepted metadata. It skips metadata with characters
 // that JSON can write in more than one way, because their length is not known.
-func (w *Watcher) learnMetadata(p *watchedCall) {
+func (w *Watcher) learnMetadata(c *watchedCall) {
 	var sent struct{ Metadata json.RawMessage }
 	var compacted bytes.Buffer
 	switch {
-	case p.Name != rawcall.CreateAgent.Name, p.Status != http.StatusOK, json.Unmarshal([]byte(p.Call.Body), &sent) != nil:
+	case c.Name != rawcall.CreateAgent.Name, c.Status != http.StatusOK, json.Unmarshal([]byte(c.Call.Body), &sent) != nil:
 		return
 	case json.Compact(&compacted, sent.Metadata) != nil, bytes.ContainsFunc(compacted.Bytes(), func(r rune) bool { return r == '\\' || r > '~' }):
 		return
 	}
 	if f := w.o.Decisions["metadata_cap"]; compacted.Len() >= f.AtLeast {
-		w.o.Decisions["metadata_cap"] = Finding{AtLeast: compacted.Len(), Seen: w.today, Count: f.Count + 1, Evidence: evidenceOf(p.Exchange, "")}
+		w.o.Decisions["metadata_cap"] = Finding{AtLeast: compacted.Len(), Seen: w.today, Count: f.Count + 1, Evidence: evidenceOf(c.Exchange, "")}
 	}
 }
 
 // learnStates learns from an answer about a key and an agent whose state earlier calls of
 // the process have set.
-func (w *Watcher) learnStates(p *watchedCall, key *watchedKey) {
-	ok, missing := p.Status == http.StatusOK, p.Status == http.StatusNotFound
-	agent, known := w.agents[p.agent]
-	switch p.Name {
+func (w *Watcher) learnStates(c *watchedCall, key *watchedKey) {
+	ok, missing := c.Status == http.StatusOK, c.Status == http.StatusNotFound
+	agent, known := w.agents[c.agent]
+	switch c.Name {
 	case rawcall.SetBYOK.Name:
 		key.byok = stateAfter(ok, byokSet)
 	case rawcall.GetBYOK.Name:
-		if ok && p.Body != nil {
-			w.learnStored(p, key, p.At("byok") != nil)
+		if ok && c.Body != nil {
+			w.learnStored(c, key, c.At("byok") != nil)
 		}
 	case rawcall.ClearBYOK.Name:
 		if key.byok == byokNone && (ok || missing) {
-			w.keepAnswer(p, "clear_nothing", p.Status)
+			w.keepAnswer(c, "clear_nothing", c.Status)
 		}
 		key.byok = stateAfter(ok || missing, byokNone)
 	case rawcall.CreateAgent.Name:
-		keyed := strings.Contains(p.Call.Body, `"api_key"`)
-		if id, _ := p.At("agent_id").(string); ok && id != "" {
-			w.agents[w.hash(id)] = watchedAgent{p.key, strings.Contains(p.Call.Body, `"byok"`) && !keyed}
+		keyed := strings.Contains(c.Call.Body, `"api_key"`)
+		if id, _ := c.At("agent_id").(string); ok && id != "" {
+			w.agents[w.hash(id)] = watchedAgent{c.key, strings.Contains(c.Call.Body, `"byok"`) && !keyed}
 		}
 		if keyed {
 			key.byok = stateAfter(ok && key.byok == byokNone, byokUnclear)
 		}
 	case rawcall.ReadAgent.Name:
-		if known && agent.owner != p.key && (ok || missing) {
-			w.keepAnswer(p, "agent_of_another_key", p.Status)
+		if known && agent.owner != c.key && (ok || missing) {
+			w.keepAnswer(c, "agent_of_another_key", c.Status)
 		}
 	case rawcall.SendMessage.Name:
-		if known && agent.owner == p.key && agent.byok && key.byok == byokNone && (ok || missing || p.Status == 400 && w.anotherError(p)) {
-			w.keepAnswer(p, "byok_cleared", p.Status)
+		if known && agent.owner == c.key && agent.byok && key.byok == byokNone && (ok || missing || c.Status == 400 && w.anotherError(c)) {
+			w.keepAnswer(c, "byok_cleared", c.Status)
 		}
 	}
 }
 
 // learnStored learns from an answer that says whether the key has a BYOK configuration.
-func (w *Watcher) learnStored(p *watchedCall, key *watchedKey, stored bool) {
+func (w *Watcher) learnStored(c *watchedCall, key *watchedKey, stored bool) {
 	if key.byok == byokUnclear {
-		w.keepAnswer(p, "creation_stores_key", stored)
+		w.keepAnswer(c, "creation_stores_key", stored)
 	}
 	key.byok = byokNone
 	if stored {
@@ -410,23 +410,23 @@ func stateAfter(wentThrough bool, state byokState) byokState {
 }
 
 // anotherError reports whether an error has another name than the error for a wrong body.
-func (w *Watcher) anotherError(p *watchedCall) bool {
+func (w *Watcher) anotherError(c *watchedCall) bool {
 	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)[names.BadRequest]
-	return wrongBody != nil && wrongBody != p.At("error")
+	return wrongBody != nil && wrongBody != c.At("error")
 }
 
 // learnWaits learns whether a call passes right after the wait that Retry-After names.
-func (w *Watcher) learnWaits(p *watchedCall, key *watchedKey) {
-	if p.Status != http.StatusTooManyRequests {
+func (w *Watcher) learnWaits(c *watchedCall, key *watchedKey) {
+	if c.Status != http.StatusTooManyRequests {
 		// Only a success within a second after the wait proves something, because a wrong
 		// Retry-After is too short by at least a whole second.
-		if since := p.at.Sub(key.opens[p.Name]); p.Status == http.StatusOK && since >= 0 && since < time.Second {
-			w.keepAnswer(p, "retry_after", true)
+		if since := c.at.Sub(key.opens[c.Name]); c.Status == http.StatusOK && since >= 0 && since < time.Second {
+			w.keepAnswer(c, "retry_after", true)
 		}
-		delete(key.opens, p.Name)
+		delete(key.opens, c.Name)
 		return
 	}
-	if wait, _ := p.RetryAfter(); wait > 2*time.Second { // shorter waits may be right by chance
-		key.opens[p.Name] = p.at.Add(wait)
+	if wait, _ := c.RetryAfter(); wait > 2*time.Second { // shorter waits may be right by chance
+		key.opens[c.Name] = c.at.Add(wait)
 	}
 }

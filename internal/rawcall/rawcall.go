@@ -252,33 +252,33 @@ type Caller struct {
 	Keys       map[Key]string
 	Agents     map[Key]string
 	LastAgent  string // the agent that was created last, by any key
-	issuer     Issuer
+	issuer     issuer
 }
 
-// Issuer issues keys; observe.Abilities is one.
-type Issuer interface {
+// issuer issues keys; observe.Abilities is one.
+type issuer interface {
 	IssueKeyOn(plan string, dashboard bool) string
 }
 
 // NewCaller returns a Caller with the target's key and its second key, which may be empty.
-// issuer issues other keys. A nil client means a client with a timeout of two minutes.
-func NewCaller(baseURL string, client *http.Client, key, another string, issuer Issuer) Caller {
+// keys issues other keys. A nil client means a client with a timeout of two minutes.
+func NewCaller(baseURL string, client *http.Client, key, another string, keys issuer) Caller {
 	return Caller{
-		BaseURL: baseURL, Client: cmp.Or(client, &http.Client{Timeout: 2 * time.Minute}), issuer: issuer,
+		BaseURL: baseURL, Client: cmp.Or(client, &http.Client{Timeout: 2 * time.Minute}), issuer: keys,
 		Keys: map[Key]string{{}: key, Another: another}, Agents: map[Key]string{},
 	}
 }
 
 // Do makes one call, and reads at most 8 MiB of the answer. {agent_id} in its path becomes
 // the last agent of the calling key, or else of any key, or else UnknownAgentID.
-func (p *Caller) Do(ctx context.Context, c Call) (Exchange, error) {
-	path := c.Of(cmp.Or(p.Agents[c.Key], p.LastAgent, UnknownAgentID)).Path
-	req, err := http.NewRequestWithContext(ctx, c.Method, strings.TrimSuffix(p.BaseURL, "/")+path, strings.NewReader(c.Body))
+func (caller *Caller) Do(ctx context.Context, c Call) (Exchange, error) {
+	path := c.Of(cmp.Or(caller.Agents[c.Key], caller.LastAgent, UnknownAgentID)).Path
+	req, err := http.NewRequestWithContext(ctx, c.Method, strings.TrimSuffix(caller.BaseURL, "/")+path, strings.NewReader(c.Body))
 	if err != nil {
 		return Exchange{}, err
 	}
-	p.setHeader(req, c)
-	res, err := p.clientOf(c).Do(req)
+	caller.setHeader(req, c)
+	res, err := caller.clientOf(c).Do(req)
 	if err != nil {
 		return Exchange{}, err
 	}
@@ -286,14 +286,14 @@ func (p *Caller) Do(ctx context.Context, c Call) (Exchange, error) {
 	body, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
 	x := Exchange{Call: c, Status: res.StatusCode, Header: res.Header}.Answered(body)
 	if x.Status == http.StatusOK && c.Name == CreateAgent.Name {
-		p.LastAgent, _ = x.At("agent_id").(string)
-		p.Agents[c.Key] = p.LastAgent
+		caller.LastAgent, _ = x.At("agent_id").(string)
+		caller.Agents[c.Key] = caller.LastAgent
 	}
 	return x, err
 }
 
-func (p *Caller) setHeader(req *http.Request, c Call) {
-	req.Header.Set("Authorization", "Bearer "+p.KeyOf(c.Key))
+func (caller *Caller) setHeader(req *http.Request, c Call) {
+	req.Header.Set("Authorization", "Bearer "+caller.KeyOf(c.Key))
 	if c.Body != "" {
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -301,38 +301,38 @@ func (p *Caller) setHeader(req *http.Request, c Call) {
 		return
 	}
 	req.Header.Del(c.Header)
-	if value := c.Value(p.KeyOf(c.Key)); value != "" {
+	if value := c.Value(caller.KeyOf(c.Key)); value != "" {
 		req.Header.Set(c.Header, value)
 	}
 }
 
 // clientOf returns a client for the call's address. It follows no redirect, because
 // contract and observe examine redirects like other answers.
-func (p *Caller) clientOf(c Call) *http.Client {
-	client := *p.Client
+func (caller *Caller) clientOf(c Call) *http.Client {
+	client := *caller.Client
 	if c.IP != "" {
-		client = *p.ClientFrom(c.IP)
+		client = *caller.ClientFrom(c.IP)
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client
 }
 
 // KeyOf returns the text of a key. It issues the key at its first use.
-func (p *Caller) KeyOf(key Key) string {
-	if p.Keys[key] == "" {
-		p.Keys[key] = p.issuer.IssueKeyOn(key.Plan, key.Dashboard)
+func (caller *Caller) KeyOf(key Key) string {
+	if caller.Keys[key] == "" {
+		caller.Keys[key] = caller.issuer.IssueKeyOn(key.Plan, key.Dashboard)
 	}
-	return p.Keys[key]
+	return caller.Keys[key]
 }
 
 // Redact replaces every key in a text, in any case, and parts of the target's keys.
-func (p *Caller) Redact(text string) string {
-	for _, secret := range append(slices.Collect(maps.Values(p.Keys)), ProviderKey) {
+func (caller *Caller) Redact(text string) string {
+	for _, secret := range append(slices.Collect(maps.Values(caller.Keys)), ProviderKey) {
 		if secret != "" {
 			text = regexp.MustCompile("(?i)"+regexp.QuoteMeta(secret)).ReplaceAllLiteralString(text, "[key]")
 		}
 	}
-	return hideParts(text, slices.Collect(maps.Values(p.Keys))...)
+	return hideParts(text, slices.Collect(maps.Values(caller.Keys))...)
 }
 
 // hideParts replaces keys in a text, and their parts: the beginning, or eight letters and
@@ -347,8 +347,8 @@ func hideParts(text string, keys ...string) string {
 
 // Describe returns a line about the call of an exchange, and a line about the answer: the
 // documented members of an error, or else the body. It shows no key.
-func (p *Caller) Describe(x Exchange) string {
-	short := func(text string) string { return Clip(p.Redact(strings.Join(strings.Fields(text), " "))) }
+func (caller *Caller) Describe(x Exchange) string {
+	short := func(text string) string { return Clip(caller.Redact(strings.Join(strings.Fields(text), " "))) }
 	answer := fmt.Sprint("answered ", x.Status)
 	for _, wait := range x.Header.Values("Retry-After") {
 		answer += ", Retry-After " + short(wait)
