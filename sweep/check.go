@@ -111,7 +111,7 @@ var allChecks = []Check{Panics, Ends, Swallowed, Quota, DeadKey, Leak, Secret, T
 
 // reportFunc takes a finding about an endpoint. A nil endpoint means the endpoint of the call
 // that the plan's fault hits.
-type reportFunc func(check Check, about *spec.Endpoint, says string, args ...any)
+type reportFunc func(check Check, about *spec.Endpoint, format string, args ...any)
 
 // checkExecution runs the checks of one execution.
 func (rec *record) checkExecution(found reportFunc) {
@@ -321,7 +321,7 @@ func unknownAgents(records []*record) []string {
 // doubt, somebody has to decide, and the application says so at each start. After a death
 // in the middle of a write, it must also wait after the same death with an intact file.
 // Otherwise it waits only because it cannot read the file.
-func (r *run) awaitsDecision() bool { return r.awaits() && (r.whole == nil || r.whole.awaits()) }
+func (r *run) awaitsDecision() bool { return r.awaits() && (r.untorn == nil || r.untorn.awaits()) }
 
 // awaits reports whether the application may wait for somebody's decision, without regard
 // to torn files.

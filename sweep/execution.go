@@ -269,7 +269,7 @@ const maxTries = 1000
 
 // moment records the state that the process would leave if it died now. It waits until
 // the service handles no call, so that folder and service match.
-func (x *execution) moment(name, says string) {
+func (x *execution) moment(name, when string) {
 	if !x.collectMoments {
 		return
 	}
@@ -282,7 +282,7 @@ func (x *execution) moment(name, says string) {
 	defer x.serving.Unlock()
 	x.update(func() {
 		x.collectTornLocked(false)
-		x.last = moment{name: name, when: says, left: x.persistedLocked(x.last.left.dir)}
+		x.last = moment{name: name, when: when, left: x.persistedLocked(x.last.left.dir)}
 		x.addMomentLocked(x.last)
 	})
 }
@@ -307,12 +307,12 @@ func (x *execution) collectTornLocked(onlyReported bool) (changed bool) {
 	}
 	before := x.last.left
 	dir, states := x.watch.Update(before.dir, onlyReported)
-	whole := sync.OnceValue(before.key) // reads all of a folder, which may be large
+	keyBefore := sync.OnceValue(before.key) // reads all of a folder, which may be large
 	for _, torn := range states {
 		m := x.last
 		m.name += "_" + strings.ReplaceAll(randomPart.ReplaceAllString(torn.Description, "*"), " ", "_") // the name is the same in another run
 		m.when += ", and " + torn.Description
-		m.whole, m.left.dir = whole(), torn.Image
+		m.untornKey, m.left.dir = keyBefore(), torn.Image
 		x.addMomentLocked(m)
 	}
 	x.last.left.dir = dir
@@ -345,9 +345,9 @@ func (x *execution) clockOf(fake *fakeserver.Server) agentmessaging.Clock {
 type instantClock struct{ *fakeserver.Server }
 
 // Sleep moves the clock, and does not wait.
-func (a instantClock) Sleep(ctx context.Context, d time.Duration) error {
+func (c instantClock) Sleep(ctx context.Context, d time.Duration) error {
 	if d > 0 && ctx.Err() == nil {
-		a.Advance(d)
+		c.Advance(d)
 	}
 	return ctx.Err()
 }

@@ -47,13 +47,13 @@ type userCheck struct {
 }
 
 // check returns the result of the check for a run. A panic is a finding too.
-func (o userCheck) check(r *Run) (err error) {
+func (u userCheck) check(r *Run) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("the check panicked: %v\n%s", v, debug.Stack())
 		}
 	}()
-	return o.look(r)
+	return u.look(r)
 }
 
 // newConfig applies the options to the defaults.

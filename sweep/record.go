@@ -50,7 +50,7 @@ type run struct {
 	plan    *plan  // nil: no fault
 	records []*record
 
-	whole   *run // for a death in the middle of a write: the run that dies just before the torn write
+	untorn  *run // for a death in the middle of a write: the run that dies just before the torn write
 	excused bool // a report came before the death
 
 	// Only of the baseline: the same executions a second time, patterns of the lines in
@@ -106,11 +106,11 @@ func (rec *record) baselineExecutions() []*record {
 
 // moment is a point in time at which the process might die.
 type moment struct {
-	name   string    // SendMessage_1/dies_arrived
-	when   string    // after SendMessage_1 had arrived
-	whole  string    // for a torn state: the key of the state that a death before the write leaves
-	left   persisted // the state that a restart finds
-	record *record   // the record up to this moment
+	name      string    // SendMessage_1/dies_arrived
+	when      string    // after SendMessage_1 had arrived
+	untornKey string    // for a torn state: the key of the state that a death before the write leaves
+	left      persisted // the state that a restart finds
+	record    *record   // the record up to this moment
 }
 
 // snapshot copies the record of a process that dies at a moment, which is now. Statements

@@ -38,10 +38,10 @@ func (s *sweep) runChecks(r *run) {
 		if rec.died != "" {
 			continue
 		}
-		rec.checkExecution(func(check Check, about *spec.Endpoint, says string, args ...any) {
+		rec.checkExecution(func(check Check, about *spec.Endpoint, format string, args ...any) {
 			if !seen[check] && (r.name != "" || check == Secret) {
 				seen[check] = true
-				s.addToCause(r, false, finding{check, r.name, endpointOf(cmp.Or(about, hitEndpoint)), rec.when() + fmt.Sprintf(says, args...)})
+				s.addToCause(r, false, finding{check, r.name, endpointOf(cmp.Or(about, hitEndpoint)), rec.when() + fmt.Sprintf(format, args...)})
 			}
 		})
 	}
@@ -49,8 +49,8 @@ func (s *sweep) runChecks(r *run) {
 		return // the scenario may still be running
 	}
 	if r.name != "" {
-		r.checkRun(func(check Check, about *spec.Endpoint, says string, args ...any) {
-			s.addToCause(r, true, finding{check, r.name, endpointOf(cmp.Or(about, hitEndpoint)), fmt.Sprintf(says, args...)})
+		r.checkRun(func(check Check, about *spec.Endpoint, format string, args ...any) {
+			s.addToCause(r, true, finding{check, r.name, endpointOf(cmp.Or(about, hitEndpoint)), fmt.Sprintf(format, args...)})
 		})
 	}
 	for _, own := range s.userChecks {
@@ -60,9 +60,9 @@ func (s *sweep) runChecks(r *run) {
 	}
 }
 
-// addToCause adds a finding to its cause. whole says whether the finding is about a whole
-// run.
-func (s *sweep) addToCause(r *run, whole bool, f finding) {
+// addToCause adds a finding to its cause. aboutRun says that the finding is about a whole
+// run, and not about one execution.
+func (s *sweep) addToCause(r *run, aboutRun bool, f finding) {
 	s.t.Helper()
 	switch {
 	case s.drops(f):
@@ -75,8 +75,8 @@ func (s *sweep) addToCause(r *run, whole bool, f finding) {
 			f.Says = "the process died " + rec.died + "; " + f.Says
 		}
 	}
-	died := whole && r.died() && r.plan == nil // a fault in the restart is a more likely cause than the death
-	silent := whole && len(r.reports()) == 0
+	died := aboutRun && r.died() && r.plan == nil // a fault in the restart is a more likely cause than the death
+	silent := aboutRun && len(r.reports()) == 0
 	i := slices.IndexFunc(s.causes, func(c *cause) bool {
 		alike := c.finding.Check == f.Check && c.finding.Endpoint == f.Endpoint && c.died == died && c.silent == silent
 		return alike && (!s.oneRun() || c.finding.Plan == f.Plan)

@@ -290,9 +290,9 @@ func (s *sweep) runDeaths() {
 			}
 			r := *dead
 			s.states[key] = &r
-			r.whole = s.states[m.whole]
+			r.untorn = s.states[m.untornKey]
 			s.finish(&r, m.left, 1)
-			if s.stalls > 0 || s.outOfTime || m.whole != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
+			if s.stalls > 0 || s.outOfTime || m.untornKey != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
 				continue
 			}
 			restarted := r.records[1]

@@ -112,13 +112,13 @@ func (x *execution) identify(c *Call, body []byte) {
 // endpoint. Calls of other goroutines than the scenario's may come in any order. So the
 // name of such a call also has a digest of its content, and its number counts the calls
 // with the same content.
-func (x *execution) nameLocked(c *Call, does string) {
+func (x *execution) nameLocked(c *Call, suffix string) {
 	if c.Name != "" {
 		return
 	}
 	c.Name = c.spec.Name
 	if !c.fromScenario {
-		c.Name += "_" + does
+		c.Name += "_" + suffix
 	}
 	x.names[c.Name]++
 	if n := x.names[c.Name]; c.fromScenario || n > 1 {
@@ -136,44 +136,44 @@ type transport struct {
 const planHeader = "Sweep-Plan"
 
 // RoundTrip implements http.RoundTripper.
-func (w *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	c := req.Context().Value(callKey{}).(*Call)
 	if c.Name == "" {
-		w.identify(c, exchange.PeekBody(req))
+		t.identify(c, exchange.PeekBody(req))
 	}
-	w.moment(c.Name+"/dies_before", "before "+c.Name+" left")
-	resp, err := w.attempt(req, c)
-	w.moment(c.Name+"/dies_arrived", "after "+c.Name+" had arrived")
+	t.moment(c.Name+"/dies_before", "before "+c.Name+" left")
+	resp, err := t.attempt(req, c)
+	t.moment(c.Name+"/dies_arrived", "after "+c.Name+" had arrived")
 	return resp, err
 }
 
 // attempt sends a request, with its fault if it has one, and records the result. If the
 // scenario was ended, it refuses the request.
-func (w *transport) attempt(req *http.Request, c *Call) (*http.Response, error) {
-	w.serving.RLock()
-	defer w.serving.RUnlock()
-	fault, ended := w.nextFault(c)
+func (t *transport) attempt(req *http.Request, c *Call) (*http.Response, error) {
+	t.serving.RLock()
+	defer t.serving.RUnlock()
+	fault, ended := t.nextFault(c)
 	if ended {
 		return nil, context.Canceled
 	}
-	before := w.fingerprint()
-	resp, err := w.send(req, c, fault)
+	before := t.fingerprint()
+	resp, err := t.send(req, c, fault)
 	a := Attempt{Fault: fault.Name, Err: err}
 	if resp != nil {
 		a.Status = resp.StatusCode
 	}
-	w.update(func() {
+	t.update(func() {
 		c.Attempts = append(c.Attempts, a)
 		if a.Status != http.StatusTooManyRequests {
-			w.record.requests++
+			t.record.requests++
 		}
-		stored := w.fingerprint()
+		stored := t.fingerprint()
 		if c.spec == spec.SetBYOK && stored != before {
-			w.record.left.providerKeys[stored] = c.key
+			t.record.left.providerKeys[stored] = c.key
 		}
-		w.record.cleared = w.record.cleared || before != "" && stored == ""
-		if w.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
-			w.refusedInARow[c.goroutine] = 0
+		t.record.cleared = t.record.cleared || before != "" && stored == ""
+		if t.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+			t.refusedInARow[c.goroutine] = 0
 		}
 	})
 	return resp, err
@@ -208,8 +208,8 @@ func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 }
 
 // send makes an attempt, with its fault if it has one.
-func (w *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Response, error) {
-	fake := w.record.fake
+func (t *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Response, error) {
+	fake := t.record.fake
 	if _, found := fake.Agent(c.AgentID); found && f == agentGone {
 		fake.RemoveAgent(c.AgentID)
 	}
@@ -218,18 +218,18 @@ func (w *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Resp
 		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http would before it dials
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f.Name == "" || f == agentGone:
-		return w.direct.RoundTrip(req)
-	case w.bubble || f.Duration == 0:
-		return w.inject(req, f.Fault)
+		return t.direct.RoundTrip(req)
+	case t.bubble || f.Duration == 0:
+		return t.inject(req, f.Fault)
 	case f.Name == faults.Silence:
 		if req.Body != nil {
 			_, _ = io.Copy(io.Discard, req.Body) // the client has sent the whole request
 		}
-		return nil, w.passTime(req.Context(), c, f.Duration)
+		return nil, t.passTime(req.Context(), c, f.Duration)
 	}
-	resp, err := w.direct.RoundTrip(req)
+	resp, err := t.direct.RoundTrip(req)
 	if err == nil {
-		err = w.passTime(req.Context(), c, f.Duration)
+		err = t.passTime(req.Context(), c, f.Duration)
 	}
 	if err != nil {
 		return nil, err // the body of an answer is in memory
@@ -238,27 +238,27 @@ func (w *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Resp
 }
 
 // inject applies a fault of the fake to one request.
-func (w *transport) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
+func (t *transport) inject(req *http.Request, f fakeserver.Fault) (*http.Response, error) {
 	mine := fakeserver.Where(func(c fakeserver.Call) bool { return c.Header.Get(planHeader) != "" })
-	injection := w.record.fake.Inject(f, mine)
+	injection := t.record.fake.Inject(f, mine)
 	defer injection.Remove()
-	req.Header.Set(planHeader, w.plan.String())
-	return w.direct.RoundTrip(req)
+	req.Header.Set(planHeader, t.plan.String())
+	return t.direct.RoundTrip(req)
 }
 
 // passTime moves the fake's clock by d, but not beyond the deadline of the context.
 // Inside a bubble the fake's own faults take their time. If the deadline is reached,
 // passTime marks the call as expired. Outside of a bubble the context ends in real time,
 // so without the mark another attempt could be sent.
-func (w *transport) passTime(ctx context.Context, c *Call, d time.Duration) error {
+func (t *transport) passTime(ctx context.Context, c *Call, d time.Duration) error {
 	deadline, has := ctx.Deadline()
 	left := time.Until(deadline)
 	switch {
 	case has && left <= d:
 		c.expired = true
-		return cmp.Or(w.clock.Sleep(ctx, left), context.DeadlineExceeded)
+		return cmp.Or(t.clock.Sleep(ctx, left), context.DeadlineExceeded)
 	case d == faults.Forever:
 		return errors.New("sweep: an answer that never comes, and a context without a deadline")
 	}
-	return w.clock.Sleep(ctx, d)
+	return t.clock.Sleep(ctx, d)
 }
