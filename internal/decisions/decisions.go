@@ -57,7 +57,7 @@ func named(values ...string) object {
 }
 
 // All lists all questions.
-var All = slices.Concat(Asked, Unasked)
+var All = slices.Concat(Asked, unasked)
 
 // Asked lists the questions that observe asks, in their order.
 var Asked = []Question{
@@ -100,9 +100,9 @@ var Asked = []Question{
 	{"refused_requests_spend", "Which refused calls spend the limit on requests?", object{"401": false, "404": true, "400": true, "409": true, "status": false}, nil},
 }
 
-// Unasked lists the questions that observe cannot answer with calls. They need keys of
+// unasked lists the questions that observe cannot answer with calls. They need keys of
 // other kinds, a store that is down, or the whole day of a key.
-var Unasked = []Question{
+var unasked = []Question{
 	{"other_limit_names", "What are the limit_keys of the other limits?",
 		named(names.IPMinute, names.KeyDay, names.AgentCreateKeyDay, names.AgentCreateIPMinute, names.BYOKSetKeyHour), nil},
 	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 if the key must not use BYOK?", true, nil},

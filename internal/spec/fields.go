@@ -56,11 +56,11 @@ const (
 
 // The closed lists of interface 2.3 to 3.
 var (
-	LLMModes  = []string{ModeHosted, ModeBYOK}
-	Tiers     = []string{TierFast, "smart"}
-	Providers = []string{"openai_compat", "openai", "anthropic"}
-	// Agent creation accepts all SMSModes (2.3), and enabling all but none (4.9).
-	SMSModes    = []string{"none", "sandbox", "managed", "byo_twilio"}
+	llmModes  = []string{ModeHosted, ModeBYOK}
+	tiers     = []string{TierFast, "smart"}
+	providers = []string{"openai_compat", "openai", "anthropic"}
+	// Agent creation accepts all smsModes (2.3), and enabling all but none (4.9).
+	smsModes    = []string{"none", "sandbox", "managed", "byo_twilio"}
 	SMSStatuses = []string{SMSDisabled, "needs_compliance", "pending", Active, "needs_setup"}
 )
 
@@ -69,12 +69,12 @@ var (
 	SystemPrompt = &Field{Path: "system_prompt", MaxLen: 2000}
 	CustomerRef  = &Field{Path: "customer_ref", MaxLen: 200}
 	Metadata     = &Field{Path: "metadata", Kind: FreeObject}
-	AgentSMSMode = &Field{Path: "sms.mode", Required: true, Enum: SMSModes}
+	AgentSMSMode = &Field{Path: "sms.mode", Required: true, Enum: smsModes}
 	AgentSMS     = &Field{Path: "sms", Kind: Object, Fields: []*Field{AgentSMSMode}}
-	LLMMode      = &Field{Path: "llm.mode", Enum: LLMModes}
-	LLMTier      = &Field{Path: "llm.tier", Enum: Tiers}
+	LLMMode      = &Field{Path: "llm.mode", Enum: llmModes}
+	LLMTier      = &Field{Path: "llm.tier", Enum: tiers}
 	LLMModel     = &Field{Path: "llm.model", MaxLen: 200}
-	LLMProvider  = &Field{Path: "llm.provider", Enum: Providers}
+	LLMProvider  = &Field{Path: "llm.provider", Enum: providers}
 	LLMBaseURL   = &Field{Path: "llm.base_url", MaxLen: 400}
 	LLMAPIKey    = &Field{Path: "llm.api_key"}
 	LLMLabel     = &Field{Path: "llm.label", MaxLen: 60}
@@ -85,7 +85,7 @@ var (
 
 // Members of the PUT /v1/byok body, interface 4.4, which states no lengths.
 var (
-	BYOKProvider = &Field{Path: "provider", Required: true, Enum: Providers}
+	BYOKProvider = &Field{Path: "provider", Required: true, Enum: providers}
 	BYOKAPIKey   = &Field{Path: "api_key", Required: true}
 	BYOKBaseURL  = &Field{Path: "base_url"}
 	BYOKModel    = &Field{Path: "model"}
@@ -96,6 +96,6 @@ var (
 var (
 	MessageText    = &Field{Path: "text", Required: true, MaxLen: 4000}
 	MessageUserRef = &Field{Path: "user_ref"}
-	WarmUpMode     = &Field{Path: "mode", Enum: LLMModes}
-	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: SMSModes[1:]}
+	WarmUpMode     = &Field{Path: "mode", Enum: llmModes}
+	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: smsModes[1:]}
 )

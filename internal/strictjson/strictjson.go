@@ -21,7 +21,7 @@ import (
 // character; encoding/json would replace it in silence.
 var (
 	ErrUTF8          = errors.New("must be valid UTF-8")
-	ErrJSON          = errors.New("must be one JSON document and nothing else, at most 10,000 levels deep")
+	errJSON          = errors.New("must be one JSON document and nothing else, at most 10,000 levels deep")
 	ErrLoneSurrogate = errors.New("must be valid Unicode, without lone surrogates")
 )
 
@@ -43,7 +43,7 @@ func Check(doc []byte) error {
 	case !utf8.Valid(doc):
 		return ErrUTF8
 	case !json.Valid(doc):
-		return ErrJSON
+		return errJSON
 	}
 	return nil
 }
