@@ -154,7 +154,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	if len(calls) == n { // even if the last call came as ctx ended
 		return calls, nil
 	}
-	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w", len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errors.New("a matcher failed")))
+	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w",
+		len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errors.New("a matcher failed")))
 }
 
 // addWatcher shows w every later call, and returns the earlier calls. A call that is

@@ -360,11 +360,11 @@ func TestClockOfATest(t *testing.T) {
 
 // Each has characters that the encodings below change.
 const (
-	canaryKey      = "cnrY-key/+=&<é>\"8"
-	canaryText     = "cnrY-text/+=&<é>\"8"
-	canaryPrompt   = "cnrY-prompt/+=&<é>\"8"
-	canaryReply    = "cnrY-reply/+=&<é>\"8"
-	canaryStranger = "amk_cnrY-stranger" // no key of the fake
+	canaryKey     = "cnrY-key/+=&<é>\"8"
+	canaryText    = "cnrY-text/+=&<é>\"8"
+	canaryPrompt  = "cnrY-prompt/+=&<é>\"8"
+	canaryReply   = "cnrY-reply/+=&<é>\"8"
+	canaryUnknown = "amk_cnrY-stranger" // no key of the fake
 )
 
 // forms returns a secret and what encodings make of it. It has a key without its first
@@ -457,7 +457,7 @@ func actOnCanaries(watch *spy, fake fake, c caller, issued string) (shown []any)
 	script := fake.OnMessage(fakeserver.ByText(canaryText)).Reply(canaryReply)
 	never := fake.OnMessage(fakeserver.ByKey(issued), fakeserver.ByAgent(canaryText), fakeserver.ByTextContaining("never"+canaryText)).Required()
 	shown = []any{fake, script, *script, never, *never, fakeserver.ByKey(issued), fakeserver.ByAgent(issued), fakeserver.ByText(canaryText), fakeserver.ByTextContaining(canaryText)}
-	for _, key := range []string{c.key, issued, canaryStranger} {
+	for _, key := range []string{c.key, issued, canaryUnknown} {
 		shown = append(shown, c.with(key).sendCanaries(canaryCalls), c.with(key).sendCanaries(oddCalls))
 	}
 	stored, err := json.Marshal(fake.Agents()[0].LLM)
@@ -496,7 +496,7 @@ func showCanaries(t *testing.T, hidden []string, opts ...fakeserver.Option) stri
 	}
 	require.Contains(t, out.String(), "fakeserver.Server\n", "a fake shows its name")
 	everything := strings.ToLower(out.String())
-	for _, secret := range append(hidden, c.key, issued, canaryStranger, canaryKey, "cnrY-only", "cnrY-1234", "cnrY-pw") {
+	for _, secret := range append(hidden, c.key, issued, canaryUnknown, canaryKey, "cnrY-only", "cnrY-1234", "cnrY-pw") {
 		for _, form := range forms(secret) {
 			assert.False(t, strings.Contains(everything, strings.ToLower(form)), "%s shows", form)
 		}

@@ -40,7 +40,7 @@ func clock() time.Duration { return time.Since(midnight) }
 // deadline is a time of the clock.
 type deadline struct{ at atomic.Int64 }
 
-func (m *deadline) set(in time.Duration) { m.at.Store(int64(clock() + in)) }
+func (d *deadline) set(in time.Duration) { d.at.Store(int64(clock() + in)) }
 
 // left returns the time until the deadline; less than 0 if it has passed.
-func (m *deadline) left() time.Duration { return time.Duration(m.at.Load()) - clock() }
+func (d *deadline) left() time.Duration { return time.Duration(d.at.Load()) - clock() }

@@ -158,16 +158,16 @@ type slidingLog struct {
 	calls []time.Duration // oldest first
 }
 
-func (w *slidingLog) Wait(now time.Duration) time.Duration {
-	if len(w.calls) < w.Max {
+func (l *slidingLog) Wait(now time.Duration) time.Duration {
+	if len(l.calls) < l.Max {
 		return 0
 	}
-	return max(0, w.calls[len(w.calls)-w.Max]+w.Window-now)
+	return max(0, l.calls[len(l.calls)-l.Max]+l.Window-now)
 }
 
-func (w *slidingLog) Spend(now time.Duration) {
-	w.calls = append(w.calls, now)
-	w.calls = w.calls[max(0, len(w.calls)-w.Max):]
+func (l *slidingLog) Spend(now time.Duration) {
+	l.calls = append(l.calls, now)
+	l.calls = l.calls[max(0, len(l.calls)-l.Max):]
 }
 
 // tokenBucket is GCRA: a bucket of burst tokens that refills evenly.
@@ -177,10 +177,10 @@ type tokenBucket struct {
 	due   time.Duration // when the bucket will be full again
 }
 
-func (w *tokenBucket) every() time.Duration { return w.Window / time.Duration(w.Max) }
+func (b *tokenBucket) every() time.Duration { return b.Window / time.Duration(b.Max) }
 
-func (w *tokenBucket) Wait(now time.Duration) time.Duration {
-	return max(0, w.due-time.Duration(cmp.Or(w.burst, w.Max)-1)*w.every()-now)
+func (b *tokenBucket) Wait(now time.Duration) time.Duration {
+	return max(0, b.due-time.Duration(cmp.Or(b.burst, b.Max)-1)*b.every()-now)
 }
 
-func (w *tokenBucket) Spend(now time.Duration) { w.due = max(w.due, now) + w.every() }
+func (b *tokenBucket) Spend(now time.Duration) { b.due = max(b.due, now) + b.every() }
