@@ -35,7 +35,8 @@ type Call struct {
 	Header  http.Header `json:"header"`  // at most 100 names, and 4 KiB of each value
 	// Body is the request body, at most 64 KiB of it; "" if the endpoint takes none.
 	// A body that was malformed, or sent to a path that no endpoint has, is redacted
-	// whole; WithMessageTexts shows it, unless it may hold a key.
+	// whole; WithMessageTexts shows it, unless it may hold a key. A body with more than
+	// 100 keys is always redacted whole.
 	Body      string `json:"body,omitempty"`
 	BodyBytes int    `json:"body_bytes"` // size of the body as it was sent; a body over 1 MiB counts as 1,048,577
 

@@ -540,4 +540,5 @@ func TestPartsOfBodies(t *testing.T) {
 	assert.Equal(t, "[redacted, 28 characters]", shown.Show([]byte(`{"API_KEY":"hunter2-prod",,}`), 28), "a key of any form")
 	assert.Equal(t, "<h1>Bad", shown.Show([]byte("<h1>Bad gateway</h1>"), 7))
 	assert.Equal(t, "[redacted, 7 characters]", (&mask.Body{Unchecked: true}).Show([]byte("<h1>Bad gateway</h1>"), 7))
+	assert.Equal(t, "[redacted, 7 characters]", (&mask.Body{Secrets: make(mask.Secrets, 101)}).Show([]byte(`{"a":1}`), 7), "too many keys to search for")
 }

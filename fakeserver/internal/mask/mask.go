@@ -39,6 +39,9 @@ const (
 // A shorter one would be found everywhere.
 const minSecret = 8
 
+// maxKeys is the largest number of secrets that a body is searched for.
+const maxKeys = 100
+
 // Text replaces the words of a person by their length, in code points as interface 8.4
 // counts them.
 func Text(s string) string {
@@ -73,9 +76,9 @@ func SecretsOf(token string, body []byte) (found Secrets) {
 	if bytes.IndexByte(body, '\\') < 0 && !bytes.Contains(body, []byte("i_")) && !bytes.Contains(body, []byte("I_")) || !json.Valid(body) {
 		return found
 	}
-	for p := (walker{Scanner: strictjson.Scanner{Data: body}}); p.next(); {
-		if p.keyDepth > 0 && !p.isName && len(p.text()) >= minSecret {
-			found = append(found, p.text())
+	for w := (walker{Scanner: strictjson.Scanner{Data: body}}); w.next(); {
+		if w.keyDepth > 0 && !w.isName && len(w.text()) >= minSecret {
+			found = append(found, w.text())
 		}
 	}
 	slices.SortStableFunc(found, func(a, b string) int { return len(b) - len(a) })
@@ -186,20 +189,21 @@ type Body struct {
 }
 
 // Show returns the first n bytes of a body, masked. A string that is cut at n is masked
-// as if it were whole, so that the beginning of a secret does not show.
+// as if it were whole, so that the beginning of a secret does not show. The bodies of a
+// call with more than maxKeys secrets are hidden, since each string is searched for each.
 func (b *Body) Show(body []byte, n int) string {
-	if b.Unchecked && (!b.Texts || !json.Valid(body)) {
+	if b.Unchecked && (!b.Texts || !json.Valid(body)) || len(b.Secrets) > maxKeys {
 		return b.hidden(string(body), n)
 	}
 	var out strings.Builder
 	out.Grow(min(n, 256)) // enough for most bodies; masking a text makes a body shorter
 	at := 0               // how much of body was written
-	for p := (walker{Scanner: strictjson.Scanner{Data: body}}); p.next() && p.from < n; {
+	for w := (walker{Scanner: strictjson.Scanner{Data: body}}); w.next() && w.from < n; {
 		// Parts that are not masked are copied as they were written, with spaces and escapes.
-		if masked := b.masked(&p); masked != "" {
-			out.Write(body[at:p.from])
+		if masked := b.masked(&w); masked != "" {
+			out.Write(body[at:w.from])
 			out.WriteString(masked)
-			at = p.Pos
+			at = w.Pos
 		}
 	}
 	if at < n {
@@ -223,29 +227,29 @@ func (b *Body) hidden(body string, n int) string {
 // it was written. A piece is masked if it is under api_key, if it may be a key in an
 // unchecked body, if it is a base_url with a password, if it holds a person's words, or
 // if it repeats a secret of the call.
-func (b *Body) masked(p *walker) string {
-	isString, isURL := p.written[0] == '"', !p.isName && bytes.EqualFold(p.member, baseURL)
+func (b *Body) masked(w *walker) string {
+	isString, isURL := w.written[0] == '"', !w.isName && bytes.EqualFold(w.member, baseURL)
 	switch {
 	// An empty key is shown: it is not a secret, and often comes from a variable that was
 	// not set.
-	case p.keyDepth > 0 && !p.isName && string(p.written) != `""`, !isString && len(p.written) > maxNumber,
-		isString && b.Unchecked && (LooksSecret(p.text()) || p.isName && MayBeKey(p.text()) || !p.isName && namesSecret(string(p.member))):
+	case w.keyDepth > 0 && !w.isName && string(w.written) != `""`, !isString && len(w.written) > maxNumber,
+		isString && b.Unchecked && (LooksSecret(w.text()) || w.isName && MayBeKey(w.text()) || !w.isName && namesSecret(string(w.member))):
 		return `"` + Key + `"`
 	case !isString:
 		return ""
 	// A text inside the metadata of interface 2.3 is not masked. This metadata is a member
 	// of the body itself.
-	case !p.isName && !b.Texts && p.wordsDepth > 0 && p.metadataDepth != 1:
-		return `"` + Text(p.text()) + `"`
+	case !w.isName && !b.Texts && w.wordsDepth > 0 && w.metadataDepth != 1:
+		return `"` + Text(w.text()) + `"`
 	// A string without escapes and without secrets needs no decoding.
-	case !isURL && bytes.IndexByte(p.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(p.written, []byte(secret)) }):
+	case !isURL && bytes.IndexByte(w.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(w.written, []byte(secret)) }):
 		return ""
 	}
-	clean := p.text()
+	clean := w.text()
 	if isURL {
 		clean = userInfo.ReplaceAllString(clean, "${1}"+Key+"@")
 	}
-	if clean = b.Secrets.Clean(clean); clean == p.text() {
+	if clean = b.Secrets.Clean(clean); clean == w.text() {
 		return ""
 	}
 	quoted, _ := json.Marshal(clean) // never fails for a string
@@ -282,53 +286,53 @@ type walker struct {
 
 // next reads the next piece, and reports whether there is one. It updates member and the
 // depths for the brackets and names that it passes. The document must be valid JSON.
-func (p *walker) next() bool {
-	for ; p.Pos < len(p.Data) && strings.IndexByte("{[}] \t\r\n:,", p.Data[p.Pos]) >= 0; p.Pos++ {
-		switch p.Data[p.Pos] {
+func (w *walker) next() bool {
+	for ; w.Pos < len(w.Data) && strings.IndexByte("{[}] \t\r\n:,", w.Data[w.Pos]) >= 0; w.Pos++ {
+		switch w.Data[w.Pos] {
 		case '{', '[':
-			p.depth++
+			w.depth++
 		case '}', ']':
-			p.depth--
+			w.depth--
 		}
 	}
-	if p.Pos == len(p.Data) {
+	if w.Pos == len(w.Data) {
 		return false
 	}
-	p.from = p.Pos
-	p.written = p.Value()
-	end := p.Pos
-	p.isName = p.Peek() == ':'
-	p.Pos = end
-	if p.isName {
-		p.member = p.written[1 : len(p.written)-1]
-		if bytes.IndexByte(p.member, '\\') >= 0 {
-			p.member = []byte(p.text())
+	w.from = w.Pos
+	w.written = w.Value()
+	end := w.Pos
+	w.isName = w.Peek() == ':'
+	w.Pos = end
+	if w.isName {
+		w.member = w.written[1 : len(w.written)-1]
+		if bytes.IndexByte(w.member, '\\') >= 0 {
+			w.member = []byte(w.text())
 		}
 	}
 	// The names are compared without their case, since a fake may accept them in another
 	// case.
-	p.track(&p.keyDepth, "api_key") // of interface 2.3 and 4.4
-	p.track(&p.wordsDepth, "text", "reply_text", "system_prompt")
-	p.track(&p.metadataDepth, "metadata")
+	w.track(&w.keyDepth, "api_key") // of interface 2.3 and 4.4
+	w.track(&w.wordsDepth, "text", "reply_text", "system_prompt")
+	w.track(&w.metadataDepth, "metadata")
 	return true
 }
 
 // track updates the depth of the member with one of the names for the piece.
-func (p *walker) track(depth *int, names ...string) {
+func (w *walker) track(depth *int, names ...string) {
 	// The member's value has ended, because its object is closed or the next name has come.
-	if p.depth < *depth || p.isName && p.depth == *depth {
+	if w.depth < *depth || w.isName && w.depth == *depth {
 		*depth = 0
 	}
-	if *depth == 0 && p.isName && slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, string(p.member)) }) {
-		*depth = p.depth
+	if *depth == 0 && w.isName && slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, string(w.member)) }) {
+		*depth = w.depth
 	}
 }
 
 // text returns a string without quotes and escapes, and any other piece as it was
 // written.
-func (p *walker) text() string {
-	if text, isString := strictjson.String(p.written); isString {
+func (w *walker) text() string {
+	if text, isString := strictjson.String(w.written); isString {
 		return text
 	}
-	return string(p.written)
+	return string(w.written)
 }
