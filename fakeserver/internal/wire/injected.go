@@ -60,7 +60,7 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 		r.Code = service.CodeOf(i.Status)
 	}
 	if i.Status == http.StatusTooManyRequests {
-		r.Limit, r.Wait, r.Broken = names.KeyMinute, 1, ""
+		r.Code, r.Limit, r.Wait, r.Broken = spec.RateLimited, names.KeyMinute, 1, ""
 		// A wait of more than a minute belongs to the limit per day.
 		if i.RetryAfter != nil && retryafter.Read(http.Header{"Retry-After": {*i.RetryAfter}}, now) > time.Minute {
 			r.Limit = names.KeyDay
@@ -69,12 +69,9 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	return r
 }
 
-// codeOf returns the error identifier for the status of a fault: the name of the status,
-// such as bad_gateway. service.Kinds has the identifiers of the service's own errors.
+// codeOf returns the error identifier for a status that the service does not answer with:
+// the name of the status, such as bad_gateway.
 func codeOf(status int) string {
-	if status == http.StatusTooManyRequests {
-		return spec.RateLimited
-	}
 	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
