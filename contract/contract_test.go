@@ -143,8 +143,8 @@ func TestCaseIDs(t *testing.T) {
 	}
 }
 
-// TestPlan: which cases of a list run on a target.
-func TestPlan(t *testing.T) {
+// TestSchedule: which cases of a list run on a target.
+func TestSchedule(t *testing.T) {
 	one := Spend{Requests: 1}
 	costs := func(s Spend) testCase { return testCase{Spends: s} }
 	ofAgent, filling, exact := testCase{Spends: one, agent: true}, testCase{Spends: one, fillsLimit: true}, newCase("", "", getStatus.is(200).opensIn(0))
@@ -174,11 +174,11 @@ func TestPlan(t *testing.T) {
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{newCase("", "", badCreation.is(400), createAgent.is(200)), newCase("", "", badCreation.is(400))}, []bool{false, true}},
 	} {
-		plan, _ := newSchedule(tt.cases, tt.target, nil)
-		for i, p := range plan {
-			assert.Equal(t, tt.runs[i], p.leftOut == "", "%s: case %d: %s", name, i, p.leftOut)
+		planned, _ := newSchedule(tt.cases, tt.target, nil)
+		for i, c := range planned {
+			assert.Equal(t, tt.runs[i], c.leftOut == "", "%s: case %d: %s", name, i, c.leftOut)
 		}
-		assert.Equal(t, slices.Contains(tt.runs, true), plan.runsAny(nil), "%s: %s", name, plan)
+		assert.Equal(t, slices.Contains(tt.runs, true), planned.runsAny(nil), "%s: %s", name, planned)
 	}
 }
 
@@ -189,11 +189,11 @@ func observed(id, answer string, limit int) *observe.Observation {
 // TestProgress: what passed is not run again on the next day.
 func TestProgress(t *testing.T) {
 	done := progress{"4.8/reply": "2026-01-31"}
-	plan, _ := newSchedule([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done)
-	for _, p := range plan {
-		assert.Equal(t, p.ID == "4.8/reply", strings.Contains(p.leftOut, "it passed on 2026-01-31"), p.ID)
+	planned, _ := newSchedule([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done)
+	for _, c := range planned {
+		assert.Equal(t, c.ID == "4.8/reply", strings.Contains(c.leftOut, "it passed on 2026-01-31"), c.ID)
 	}
-	assert.True(t, plan[:1].runsAny(done), "nothing is left to run")
+	assert.True(t, planned[:1].runsAny(done), "nothing is left to run")
 	file := filepath.Join(t.TempDir(), "progress.json")
 	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
 	_, err := readProgress(file)
@@ -293,26 +293,26 @@ func TestWithoutPlanCaps(t *testing.T) {
 	}
 }
 
-// TestPlanOfDefaultBudget: a live run with the default budget runs the first of the
+// TestScheduleOfDefaultBudget: a live run with the default budget runs the first of the
 // preferred cases, and no decision.
-func TestPlanOfDefaultBudget(t *testing.T) {
-	plan, _ := newSchedule(cases(), Target{}, nil)
-	for _, p := range plan {
-		assert.False(t, p.leftOut == "" && p.decision(), "%s is a decision, and runs", p.ID)
-		assert.True(t, p.leftOut == "" || p.rank >= 19, "%s is left out: %s", p.ID, p.leftOut)
+func TestScheduleOfDefaultBudget(t *testing.T) {
+	planned, _ := newSchedule(cases(), Target{}, nil)
+	for _, c := range planned {
+		assert.False(t, c.leftOut == "" && c.decision(), "%s is a decision, and runs", c.ID)
+		assert.True(t, c.leftOut == "" || c.rank >= 19, "%s is left out: %s", c.ID, c.leftOut)
 	}
 	for i, pattern := range preferred {
-		assert.True(t, slices.ContainsFunc(plan, func(p scheduled) bool { return p.rank == i }), "no case is %s", pattern)
+		assert.True(t, slices.ContainsFunc(planned, func(c scheduled) bool { return c.rank == i }), "no case is %s", pattern)
 	}
 }
 
-// TestPlanOfLiveDay: the requests of one day and two keys run the cases that notice most
+// TestScheduleOfLiveDay: the requests of one day and two keys run the cases that notice most
 // wrong services (TestTampering).
-func TestPlanOfLiveDay(t *testing.T) {
+func TestScheduleOfLiveDay(t *testing.T) {
 	var missed []string
-	plan, _ := newSchedule(cases(), Target{SecondKey: "key-2", Budget: aDay, Observed: observed("windows", `"fixed"`, 60)}, nil)
+	planned, _ := newSchedule(cases(), Target{SecondKey: "key-2", Budget: aDay, Observed: observed("windows", `"fixed"`, 60)}, nil)
 	for _, tt := range wrongServices() {
-		if slices.ContainsFunc(plan, func(p scheduled) bool { return p.ID == tt.fails && p.leftOut != "" }) {
+		if slices.ContainsFunc(planned, func(c scheduled) bool { return c.ID == tt.fails && c.leftOut != "" }) {
 			missed = append(missed, tt.name)
 		}
 	}
@@ -444,9 +444,9 @@ func TestOtherServices(t *testing.T) {
 			require.NoError(t, err, "seed %d", seed)
 			time.Sleep(24 * time.Hour)
 			target := Target{BaseURL: "http://other.example", Key: "sk-one", SecondKey: "sk-two", HTTPClient: client, Budget: aDay, Observed: o}
-			plan, left := newSchedule(cases(), target, nil)
+			planned, left := newSchedule(cases(), target, nil)
 			all, ran := newShared(left.Wait), 0
-			for _, c := range plan {
+			for _, c := range planned {
 				if c.leftOut == "" {
 					ran++
 					err := c.runOn(t.Context(), target, all)
