@@ -75,12 +75,12 @@ func asTheFake(t testing.TB) *observe.Observation {
 	return decided(t, answers)
 }
 
-// playing returns a function that makes calls through a transport, with two keys.
-func playing(t testing.TB, transport http.RoundTripper, key, another string) func(rawcall.Call) rawcall.Exchange {
-	p := rawcall.NewCaller(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport}, key, another, nil)
+// calling returns a function that makes calls through a transport, with two keys.
+func calling(t testing.TB, transport http.RoundTripper, key, another string) func(rawcall.Call) rawcall.Exchange {
+	caller := rawcall.NewCaller(new(fakeserver.Server).BaseURL(), &http.Client{Transport: transport}, key, another, nil)
 	return func(c rawcall.Call) rawcall.Exchange {
 		t.Helper()
-		x, err := p.Do(t.Context(), c)
+		x, err := caller.Do(t.Context(), c)
 		require.NoError(t, err)
 		return x
 	}
@@ -231,7 +231,7 @@ func TestWatchShowsNoSecret(t *testing.T) {
 			return &http.Response{StatusCode: 400, Header: http.Header{tt.header: {"1"}}, Body: io.NopCloser(strings.NewReader(tt.answer))}, nil
 		}))
 		for _, c := range []rawcall.Call{rawcall.SetBYOK.With(`{"api_key":"sk-canary"}`), rawcall.CreateAgent.With(`{"llm":{"api_key":"sk-canary"}}`)} {
-			playing(t, w, "Svc-canary", "")(c.WithHeader("Authorization", func(key string) string { return tt.scheme + key }))
+			calling(t, w, "Svc-canary", "")(c.WithHeader("Authorization", func(key string) string { return tt.scheme + key }))
 		}
 		assert.NotContains(t, strings.ToLower(string(jsonOf(t, w.Observation()))), "canary", tt)
 		assert.Contains(t, w.Observation().Traffic, "PUT /v1/byok 400", tt)
@@ -401,7 +401,7 @@ func TestOtherCalls(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 8))
 			service := otherservice.New(seed, "sk-one")
 			transport := service.After(random, 40*time.Millisecond)
-			other := playing(t, transport, "sk-one", "")
+			other := calling(t, transport, "sk-one", "")
 			client := &http.Client{Transport: roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 				if random.IntN(40) == 0 {
 					other(rawcall.ReadUnknownAgent)
@@ -431,7 +431,7 @@ func TestOtherLimits(t *testing.T) {
 	} {
 		for _, begun := range tt.begun {
 			target, fake := observedFake(t, fakeserver.WithLimit(tt.limit, tt.n))
-			playing(t, fake.Direct(), fake.Key(), "")(rawcall.ReadUnknownAgent)
+			calling(t, fake.Direct(), fake.Key(), "")(rawcall.ReadUnknownAgent)
 			fake.Advance(begun)
 			o, err := observe.Run(t.Context(), target, observe.DefaultBudget())
 			require.NoError(t, err, "%s %d, begun %v ago", tt.limit, tt.n, begun)
@@ -443,7 +443,7 @@ func TestOtherLimits(t *testing.T) {
 
 // use makes random calls, as a program with these keys would over some days. At
 // times it reads an agent until a limit refuses that, and comes back when it may.
-func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int, keys ...rawcall.Key) {
+func use(call func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int, keys ...rawcall.Key) {
 	agents := []string{rawcall.UnknownAgentID}
 	for range calls {
 		time.Sleep(time.Duration(random.ExpFloat64() * float64(time.Second)))
@@ -451,13 +451,13 @@ func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int,
 			time.Sleep(time.Duration(2+random.IntN(120)) * time.Minute)
 			var last rawcall.Exchange
 			for range 70 {
-				if last = play(rawcall.ReadAgent); last.Status == http.StatusTooManyRequests {
+				if last = call(rawcall.ReadAgent); last.Status == http.StatusTooManyRequests {
 					break
 				}
 			}
 			wait, _ := last.RetryAfter()
 			time.Sleep(wait)
-			play(rawcall.ReadAgent)
+			call(rawcall.ReadAgent)
 		}
 		possible := []rawcall.Call{
 			rawcall.GetStatus, rawcall.GetBYOK, rawcall.ClearBYOK, rawcall.WarmUp, rawcall.BYOKWarmUp, rawcall.SetBYOK,
@@ -466,7 +466,7 @@ func use(play func(rawcall.Call) rawcall.Exchange, random *rand.Rand, calls int,
 			rawcall.ReadAgent, rawcall.EnableSMS, rawcall.SendMessage.With(`{"text":"Ada Lovelace, 12 St James's Square"}`), rawcall.SendMessage.With(`{"text":7}`),
 		}
 		c := possible[min(random.IntN(20), len(possible)-1)].Of(agents[random.IntN(len(agents))])
-		if id, created := play(c.By(keys[random.IntN(len(keys))])).At("agent_id").(string); created {
+		if id, created := call(c.By(keys[random.IntN(len(keys))])).At("agent_id").(string); created {
 			agents = append(agents, id)
 		}
 	}
@@ -486,7 +486,7 @@ func TestWatchOtherServices(t *testing.T) {
 				req.GetBody = nil
 				return w.RoundTrip(req)
 			})
-			use(playing(t, withoutGetBody, "sk-one", "sk-two"), random, 160, keys[:1+3*(seed%2)]...)
+			use(calling(t, withoutGetBody, "sk-one", "sk-two"), random, 160, keys[:1+3*(seed%2)]...)
 			o := w.Observation()
 			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
 			like := map[string]any{}
@@ -525,10 +525,10 @@ func TestWatchForgets(t *testing.T) {
 		require.NoError(t, err)
 		_, _ = io.Copy(io.Discard, res.Body)
 	}
-	play := playing(t, w, "sk-one", "sk-two")
-	play(rawcall.ReadAgent.Of("a10001").By(rawcall.Another))
+	call := calling(t, w, "sk-one", "sk-two")
+	call(rawcall.ReadAgent.Of("a10001").By(rawcall.Another))
 	forgotten := w.Observation()
-	play(rawcall.ReadAgent.Of("a10002").By(rawcall.Another))
+	call(rawcall.ReadAgent.Of("a10002").By(rawcall.Another))
 	assert.Nil(t, forgotten.Decisions["agent_of_another_key"].Answer)
 	learned := w.Observation().Decisions["agent_of_another_key"]
 	assert.Equal(t, "200", learned.String())
@@ -542,7 +542,7 @@ func TestWatchLongBody(t *testing.T) {
 	for length, known := range map[int]bool{64<<10 - 1: true, 64 << 10: false} {
 		body := fmt.Sprintf("%-*s", length, `{"error":"unauthorized","trace_id":"t"}`)
 		w := observe.Watch(roundtrip.Answering(401, body))
-		playing(t, w, "sk-one", "")(rawcall.GetStatus)
+		calling(t, w, "sk-one", "")(rawcall.GetStatus)
 		assert.Equal(t, known, w.Observation().Decisions["error_names"].Known(), length)
 	}
 }
@@ -580,4 +580,6 @@ func TestWatchChangesNothing(t *testing.T) {
 		}
 		assert.Empty(t, w.Observation().Decisions, name)
 	}
+	_, err := observe.Watch(nil).RoundTrip(&http.Request{})
+	assert.EqualError(t, err, "http: nil Request.URL")
 }

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ func (w *Watcher) RoundTrip(req *http.Request) (*http.Response, error) {
 // noteRequest records a request, and returns the request to send in its place. It does
 // not record a call that is not of an endpoint.
 func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
-	call, agent, ok := rawcall.Find(req.Method, req.URL.EscapedPath())
+	call, agent, ok := rawcall.Find(req.Method, cmp.Or(req.URL, new(url.URL)).EscapedPath()) // without a URL, the transport returns an error
 	if !ok {
 		return nil, req
 	}
