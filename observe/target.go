@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
 // Target is a service to ask.
@@ -110,20 +112,13 @@ func (s Spend) Over(left Spend) string {
 	rest := left.parts()
 	for i, p := range s.parts() {
 		if *p.n > *rest[i].n {
-			words = append(words, amount(*p.n, p.unit))
+			words = append(words, printable.Plural(*p.n, p.unit))
 		}
 	}
 	if s.Wait > left.Wait {
 		words = append(words, fmt.Sprint(s.Wait, " of waiting"))
 	}
 	return strings.Join(words, ", ")
-}
-
-func amount(n int, unit string) string {
-	if n == 1 {
-		return "1 " + unit
-	}
-	return fmt.Sprint(n, " ", unit, "s")
 }
 
 // Plus returns the sum of s and t, part by part.

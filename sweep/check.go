@@ -138,13 +138,13 @@ func (rec *record) checkExecution(found reportFunc) {
 		found(Swallowed, nil, "%s failed, was not passed later in the same execution, and the application reported nothing", rec.failedPoint)
 	}
 	if rec.requests > rec.maxRequests {
-		found(Quota, nil, "the scenario made %s; the baseline makes %d", plural(rec.requests, "request"), max(baseline[0].requests, baseline[1].requests))
+		found(Quota, nil, "the scenario made %s; the baseline makes %d", printable.Plural(rec.requests, "request"), max(baseline[0].requests, baseline[1].requests))
 	}
 	if rec.deadKeyRequests > max(3, baseline[0].deadKeyRequests, baseline[1].deadKeyRequests) {
 		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", rec.deadKeyRequests)
 	}
 	if len(rec.leaked) > max(len(baseline[0].leaked), len(baseline[1].leaked)) {
-		found(Leak, nil, "%s left over:\n%s", plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
+		found(Leak, nil, "%s left over:\n%s", printable.Plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
 	}
 	if strings.Contains(all, rec.fake.Key()) || slices.ContainsFunc(rec.calls, func(c *Call) bool { return c.key != "" && strings.Contains(all, c.key) }) {
 		found(Secret, nil, "a key is in what the application said")
@@ -408,7 +408,7 @@ func (r *run) describeSubject(s subject) string {
 			return what + " of " + c.Name
 		}
 	}
-	return fmt.Sprintf("%s with a text of %s", what, plural(len([]rune(s.text)), "character"))
+	return fmt.Sprintf("%s with a text of %s", what, printable.Plural(len([]rune(s.text)), "character"))
 }
 
 // maxLine bounds each thing that a report quotes, in bytes.

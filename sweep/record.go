@@ -236,11 +236,3 @@ func (r *run) forCheck() *Run {
 	}
 	return public
 }
-
-// plural counts things in words: "1 call", "2 calls".
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

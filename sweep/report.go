@@ -137,8 +137,8 @@ func (s *sweep) report() {
 
 // summary counts the runs and the findings in words.
 func (s *sweep) summary() string {
-	parts := []string{plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", plural(s.deaths, "death"), plural(len(s.states), "state")),
-		plural(s.executions, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
+	parts := []string{printable.Plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", printable.Plural(s.deaths, "death"), printable.Plural(len(s.states), "state")),
+		printable.Plural(s.executions, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
 	if len(s.states) >= maxStates {
 		parts = append(parts, "more states were not tried")
 	}
@@ -146,15 +146,15 @@ func (s *sweep) summary() string {
 		parts = append(parts, "some torn files were not tried")
 	}
 	if s.missedPlans > 0 {
-		parts = append(parts, plural(s.missedPlans, "plan")+" hit nothing")
+		parts = append(parts, printable.Plural(s.missedPlans, "plan")+" hit nothing")
 	}
 	if !s.restored {
 		parts = append(parts, "nothing is kept in Env.Dir, so that no restart knows what came before")
 	}
 	if s.stalls >= maxStalls {
-		parts = append(parts, plural(s.stalls, "run")+" stalled and the others were not tried")
+		parts = append(parts, printable.Plural(s.stalls, "run")+" stalled and the others were not tried")
 	}
-	return fmt.Sprintf("swept %s: %s", plural(len(s.baseline.records[0].calls), "call"), strings.Join(parts, ", "))
+	return fmt.Sprintf("swept %s: %s", printable.Plural(len(s.baseline.records[0].calls), "call"), strings.Join(parts, ", "))
 }
 
 // describeCause says what is wrong, and which other runs show it.
@@ -162,7 +162,7 @@ func (s *sweep) describeCause(c *cause) string {
 	says := fmt.Sprintf("%s: %s\n", c.finding.Check, c.finding.Says)
 	if others := c.plans[1:]; len(others) > 0 {
 		says += fmt.Sprintf("  the same in %s, perhaps for another cause (go test -v -run '%s/NAME'), such as %s\n",
-			plural(len(others), "other run"), pattern(s.t.Name()), strings.Join(others[:min(3, len(others))], ", "))
+			printable.Plural(len(others), "other run"), pattern(s.t.Name()), strings.Join(others[:min(3, len(others))], ", "))
 	}
 	return says
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
@@ -137,7 +138,7 @@ func (s *sweep) runBaseline() {
 	switch {
 	case len(baseline.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
-			plural(len(first.calls), "call"), len(baseline.calls))
+			printable.Plural(len(first.calls), "call"), len(baseline.calls))
 	case !slices.ContainsFunc(baseline.calls, (*Call).succeeded):
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}

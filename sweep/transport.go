@@ -18,6 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -56,7 +57,7 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 			x.collectTornLocked(false)
 			x.record.calls = append(x.record.calls, c)
 			if made := len(x.record.calls); made > extraCalls+2*x.record.maxRequests {
-				x.stopLocked("it has made " + plural(made, "call") + " by then")
+				x.stopLocked("it has made " + printable.Plural(made, "call") + " by then")
 			}
 		} else if x.callsAfterEnd++; x.callsAfterEnd > lateCalls {
 			runtime.Goexit()

@@ -1,8 +1,9 @@
-// Package printable makes foreign text fit for a log line or an error message. It
-// imports nothing of the module.
+// Package printable makes foreign text, and numbers of things, fit for a log line or an
+// error message. It imports nothing of the module.
 package printable
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,4 +33,12 @@ func Line(text string, limit int) string {
 		cut--
 	}
 	return text[:cut] + ellipsis
+}
+
+// Plural counts things in words: "1 call", "2 calls".
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
