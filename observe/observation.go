@@ -76,8 +76,8 @@ type Sight struct {
 	Seen  string `json:"seen"`  // day of the last one, in UTC, such as "2026-01-31"
 }
 
-// reported are the questions that an observation may answer: the open questions of the interface, and the
-// one limit that Run measures.
+// reported are the questions that an observation may answer: the open questions of the
+// interface, and the one limit that Run measures.
 var reported = slices.Concat(decisions.Asked, []decisions.Question{
 	{ID: names.KeyMinute, Text: "How many requests may a key make in a minute?", Default: 60},
 })
@@ -88,7 +88,7 @@ func (o *Observation) finding(id string) Finding {
 		return o.Decisions[id]
 	}
 	if n, measured := o.Limits[id]; measured {
-		return Finding{Answer: jsonOf(n)}
+		return Finding{Answer: rawcall.JSONOf(n)}
 	}
 	return Finding{NotAsked: o.Decisions["windows"].NotAsked} // which are measured together
 }
@@ -180,7 +180,7 @@ func (f Finding) mergedWith(then Finding) (all Finding, unseen []string) {
 		}
 	}
 	if len(unseen) > 0 {
-		f.Answer, f.Seen = jsonOf(members), then.Seen
+		f.Answer, f.Seen = rawcall.JSONOf(members), then.Seen
 	}
 	return f, unseen
 }
@@ -247,7 +247,7 @@ func (o *Observation) Markdown() string {
 		}
 		known++
 		mark := ""
-		if !sameFinding(Finding{Answer: jsonOf(q.Default)}, found) {
+		if !sameFinding(Finding{Answer: rawcall.JSONOf(q.Default)}, found) {
 			mark, different = " **differs**", different+1
 		}
 		fmt.Fprintf(&rows, "| %s | `%s` | `%s`%s | %s | %s |\n", q.Text, compact(q.Default), found, mark, found.Seen, cell(found.Evidence))
@@ -331,12 +331,6 @@ func membersOf(answer json.RawMessage) (members map[string]any) {
 	return members
 }
 
-// jsonOf encodes an answer.
-func jsonOf(v any) json.RawMessage {
-	raw, _ := json.Marshal(v) // never fails for text, numbers, booleans and maps of them
-	return raw
-}
-
 // evidenceOf returns an exchange as evidence. body is the request body to show.
 func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 	answer := fmt.Sprint(x.Status)
@@ -350,7 +344,7 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 			members[path] = v
 		}
 	}
-	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer + " " + string(jsonOf(members))}
+	return &Evidence{Request: strings.TrimSpace(x.Method + " " + x.Path + " " + body), Answer: answer + " " + string(rawcall.JSONOf(members))}
 }
 
 // evidenceMembers lists the members that evidence shows if they are identifiers, times or
@@ -358,7 +352,7 @@ func evidenceOf(x rawcall.Exchange, body string) *Evidence {
 var evidenceMembers = []string{"error", "limit_key", "status", "sms.status", "mode", "ok", "warmed", "byok.provider", "created_at", "updated_at"}
 
 // compact returns a value as JSON for a cell of a table, where a bar would end the cell.
-func compact(v any) string { return strings.ReplaceAll(string(jsonOf(v)), "|", "/") }
+func compact(v any) string { return strings.ReplaceAll(string(rawcall.JSONOf(v)), "|", "/") }
 
 // identifier matches identifiers and times. label also matches names of a service or a
 // limit, which may have several words. Any other text may be a person's.

@@ -112,7 +112,7 @@ func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(for
 // answer keeps the answer to a question, with the exchange that shows it as evidence. It
 // does not replace an earlier answer, and drops an answer that repeats a key.
 func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
-	value := string(jsonOf(answer))
+	value := string(rawcall.JSONOf(answer))
 	if answer != nil && p.o.Decisions[id].Answer == nil && p.Redact(value) == value {
 		p.o.Decisions[id] = Finding{Answer: json.RawMessage(value), Evidence: p.evidence(x), Seen: today(p.now())}
 	}

@@ -309,7 +309,7 @@ func (w *Watcher) keepAnswer(c *watchedCall, id string, answer any) {
 	if members := membersOf(f.Answer); members != nil {
 		answer = merge(members, answer)
 	}
-	value := jsonOf(answer)
+	value := rawcall.JSONOf(answer)
 	if f.Answer != nil && !sameJSON(f.Answer, value) {
 		f.Count = 0
 	}

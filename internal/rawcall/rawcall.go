@@ -355,11 +355,11 @@ func (caller *Caller) Describe(x Exchange) string {
 	}
 	members, body := "", string(x.Body)
 	if x.Value != nil { // JSON without spaces and escapes
-		body = jsonOf(x.Value)
+		body = string(JSONOf(x.Value))
 	}
 	for _, name := range []string{"error", "reason", "limit_key", "trace_id"} {
 		if v := x.At(name); v != nil && x.Status != http.StatusOK {
-			members += ", " + name + " " + short(jsonOf(v))
+			members += ", " + name + " " + short(string(JSONOf(v)))
 		}
 	}
 	return strings.TrimSpace(x.Line()+" "+short(x.Call.Body)) + "\n" + strings.TrimSpace(answer+cmp.Or(members, " "+short(body)))
@@ -534,9 +534,10 @@ func fits(v any, kind string) (ok bool) {
 }
 
 // Brief returns a decoded value as JSON, in at most 80 characters.
-func Brief(v any) string { return Clip(jsonOf(v)) }
+func Brief(v any) string { return Clip(string(JSONOf(v))) }
 
-func jsonOf(v any) string {
-	text, _ := json.Marshal(v) // a decoded value is JSON
-	return string(text)
+// JSONOf encodes a value as JSON.
+func JSONOf(v any) json.RawMessage {
+	raw, _ := json.Marshal(v) // never fails for text, numbers, booleans, and maps and lists of them
+	return raw
 }
