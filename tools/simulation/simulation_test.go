@@ -18,7 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
-var updateDocs = flag.Bool("update-docs", false, "play all runs of each row, and write the measured tables into README.md, and the picture")
+var updateDocs = flag.Bool("update-docs", false, "run each row with all seeds, and write the measured tables into README.md, and the picture")
 
 // The runs make much garbage and keep little of it.
 func init() { debug.SetGCPercent(400) }
@@ -30,16 +30,16 @@ func TestTargets(t *testing.T) {
 	for name, targets := range map[string][]target{"client": clientTargets, "pacer": pacerTargets} {
 		rows := make([]string, len(targets))
 		t.Run(name, func(t *testing.T) {
-			for i, want := range targets {
-				t.Run(want.name, func(t *testing.T) {
+			for i, row := range targets {
+				t.Run(row.name, func(t *testing.T) {
 					t.Parallel()
-					rows[i] = fmt.Sprintf("| %s | %s |\n", want.name, strings.Join(want.measure(t), "; "))
+					rows[i] = fmt.Sprintf("| %s | %s |\n", row.name, strings.Join(row.measure(t), "; "))
 				})
 			}
 		})
 		table := section(t, "README.md", name, "| Situation | Figures, and their targets |\n|---|---|\n"+strings.Join(rows, ""))
-		for _, want := range targets {
-			assert.Contains(t, table, "\n| "+want.name+" |", "make simulation writes the table")
+		for _, row := range targets {
+			assert.Contains(t, table, "\n| "+row.name+" |", "make simulation writes the table")
 		}
 	}
 }
@@ -63,41 +63,41 @@ func section(t *testing.T, file, name, text string) string {
 
 // measure runs the scenarios of a row, and returns its figures as text. CI has time for one
 // seed, and of a row with several plans for every third run, which are all models and plans. Of
-// a row without seeds it plays the first run and the last.
-func (want target) measure(t *testing.T) (words []string) {
-	seeds, every := max(1, want.seeds), 1
+// a row without seeds it runs the first and the last.
+func (row target) measure(t *testing.T) (words []string) {
+	seeds, every := max(1, row.seeds), 1
 	switch {
 	case *updateDocs:
-	case want.seeds > 0:
+	case row.seeds > 0:
 		seeds = 1
-		if len(want.runs) > len(all) {
+		if len(row.runs) > len(all) {
 			every = 3
 		}
 	default:
-		every = max(1, len(want.runs)-1)
+		every = max(1, len(row.runs)-1)
 	}
 	var measured []loadsim.Measures
 	for seed := range seeds {
-		for i, s := range want.runs {
+		for i, s := range row.runs {
 			if i%every != 0 {
 				continue
 			}
-			if want.seeds > 0 {
+			if row.seeds > 0 {
 				s.Seed, s.Starts = uint64(seed), time.Duration(11+17*seed)*time.Second
 			}
 			synctest.Test(t, func(*testing.T) {
-				measured = append(measured, loadsim.Run(s).Measure(0, 0, want.classes...))
+				measured = append(measured, loadsim.Run(s).Measure(0, 0, row.classes...))
 			})
 		}
 	}
-	for _, w := range want.want {
+	for _, w := range row.want {
 		got := w.overall(measured)
 		text := fmt.Sprintf("%s "+w.format+" (%s "+w.format+")", w.name, got, w.side, w.bound)
 		assert.True(t, w.holds(got, w.bound), text)
 		words = append(words, text)
 	}
-	if want.ideal != "" {
-		words = append(words, "ideal: "+want.ideal)
+	if row.ideal != "" {
+		words = append(words, "ideal: "+row.ideal)
 	}
 	return words
 }
@@ -105,11 +105,11 @@ func (want target) measure(t *testing.T) (words []string) {
 // TestPicture runs 20 callers without a Pacer for four minutes. -update-docs draws a row for
 // each caller: its waits, and when the service accepted or refused it.
 func TestPicture(t *testing.T) {
-	play := unpaced(1, slices.Repeat([]loadsim.Load{{Workers: []int{1}}}, 20)...)(loadsim.FromUse)
-	play.Replies, play.Span = 2*time.Second, 4*time.Minute
+	scene := unpaced(1, slices.Repeat([]loadsim.Load{{Workers: []int{1}}}, 20)...)(loadsim.FromUse)
+	scene.Replies, scene.Span = 2*time.Second, 4*time.Minute
 	waits, answers := "", "" // answers are drawn over the waits
 	synctest.Test(t, func(t *testing.T) {
-		w := loadsim.Run(play)
+		w := loadsim.Run(scene)
 		m := w.Measure(0, 0)
 		assert.Zero(t, m.Lost)
 		assert.InDelta(t, 240, m.Accepted, 2)
