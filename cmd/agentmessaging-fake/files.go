@@ -30,19 +30,19 @@ type startupInfo struct {
 
 // text returns the values as lines for a shell, or as one line of JSON. A shell that
 // sources the lines gets the client's variables. The page's address is a comment in them.
-func (f startupInfo) text(asJSON bool) []byte {
+func (s startupInfo) text(asJSON bool) []byte {
 	if asJSON {
 		// The JSON is one line, so that a program can read up to the line feed and go on.
-		encoded, _ := json.Marshal(f) // never fails for strings and a number
+		encoded, _ := json.Marshal(s) // never fails for strings and a number
 		return append(encoded, '\n')
 	}
-	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quoteShell(f.BaseURL), quoteShell(f.APIKey))
+	lines := fmt.Sprintf("export AGENT_MESSAGING_BASE_URL=%s\nexport AGENT_MESSAGING_API_KEY=%s\n", quoteShell(s.BaseURL), quoteShell(s.APIKey))
 	// This is the variable of --token, so that another start in this shell uses the same
 	// token.
-	if f.Token != "" {
-		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quoteShell(f.Token))
+	if s.Token != "" {
+		lines += fmt.Sprintf("export AGENT_MESSAGING_FAKE_TOKEN=%s\n", quoteShell(s.Token))
 	}
-	return []byte(lines + fmt.Sprintf("# page: %s\n", f.PageURL))
+	return []byte(lines + fmt.Sprintf("# page: %s\n", s.PageURL))
 }
 
 // plainWord matches a word that a shell reads unchanged.
