@@ -208,7 +208,7 @@ func (j *journal) note(r record) error {
 // if there are none.
 func (j *journal) undecided() (err error) {
 	for _, n := range slices.Sorted(maps.Keys(j.states)) {
-		if state := j.states[n]; state == inDoubt || state == refused {
+		if state := j.states[n]; state != planned && state != sent {
 			err = errors.Join(err, fmt.Errorf(`message %d: %s; decide, and append {"message":%d} or {"message":%d,"state":"sent"}`, n, state, n, n))
 		}
 	}
