@@ -9,7 +9,8 @@
 // was missed. No call shows whether such a message arrived. The program prints the
 // messages in doubt and the refused messages. It does not send them until you append a
 // decision to the journal: {"message":17,"state":"sent"} if nothing is left to do, or
-// {"message":17} to send line 17 of the file again.
+// {"message":17} to send line 17 of the file again. End the decision with a line break: a
+// last line without one counts as half a line, which a crash left.
 //
 // Ctrl-C ends every wait, but lets requests that have left finish. A second Ctrl-C ends the
 // process at once. AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name the service; the
@@ -70,7 +71,9 @@ func run(ctx context.Context, client *agentmessaging.Client, agentID, path strin
 		return err
 	}
 	defer j.file.Close()
-	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(strings.ReplaceAll(string(content), "\r\n", "\n"), "\n")), j.undecided())
+	// Editors of Windows write a byte order mark, and \r\n. Neither is part of a message.
+	lines := strings.ReplaceAll(strings.TrimPrefix(string(content), "\ufeff"), "\r\n", "\n")
+	return errors.Join(j.sendAll(ctx, client, agentID, strings.Split(lines, "\n")), j.undecided())
 }
 
 // workers is how many messages are under way at once. At most this many are in doubt

