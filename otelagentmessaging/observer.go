@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 	"sync"
 	"time"
 
@@ -212,7 +213,7 @@ type settings struct {
 func WithTracerProvider(provider trace.TracerProvider) Option {
 	return func(s *settings) error {
 		s.tracers = provider
-		return refuseNil("WithTracerProvider", provider == nil)
+		return refuseNil("WithTracerProvider", provider)
 	}
 }
 
@@ -221,7 +222,7 @@ func WithTracerProvider(provider trace.TracerProvider) Option {
 func WithMeterProvider(provider metric.MeterProvider) Option {
 	return func(s *settings) error {
 		s.meters = provider
-		return refuseNil("WithMeterProvider", provider == nil)
+		return refuseNil("WithMeterProvider", provider)
 	}
 }
 
@@ -235,8 +236,9 @@ func WithoutHTTP() Option {
 	}
 }
 
-func refuseNil(name string, isNil bool) error {
-	if !isNil {
+// refuseNil also refuses a nil pointer, as a variable of an SDK's type has before it is set.
+func refuseNil(name string, given any) error {
+	if v := reflect.ValueOf(given); v.IsValid() && (v.Kind() != reflect.Pointer || !v.IsNil()) {
 		return nil
 	}
 	return &agentmessaging.ValidationError{Field: name, Reason: "was given nil; leave the option out for the default"}
