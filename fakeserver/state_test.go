@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strings"
@@ -37,6 +38,8 @@ func TestCopies(t *testing.T) {
 	matchers[0] = fakeserver.Matcher{} // would panic at the next call
 	fake.AddExchanges(agent, fakeserver.Exchange{Warnings: given})
 	c.send(agent, "hello").wantOK(t)
+	answer := httptest.NewRecorder()
+	fake.ServeHTTP(answer, httptest.NewRequest("GET", "/v1/status", nil))
 	kept := func() string { return fmt.Sprintf("%s\n%#v", written(t, fake), fake.Calls()) }
 	want := kept()
 	for what, change := range map[string]func(){
@@ -45,6 +48,7 @@ func TestCopies(t *testing.T) {
 		"the agent of a message":             func() { message.Agent.Metadata[0], message.Agent.SMS.Status = 'x', "x" },
 		"the history of a message":           func() { message.History[0].ReplyText, message.History[0].Warnings[0] = "x", "x" },
 		"the call that a matcher sees":       func() { call.Header.Set("User-Agent", "x") },
+		"an answer's header in a handler":    func() { answer.Header()["Content-Type"][0] = "x" },
 		"a call of Calls":                    func() { fake.Calls()[1].Header.Set("User-Agent", "x") },
 		"an agent of Agents":                 func() { a := fake.Agents()[0]; a.Metadata[0], a.SMS.Status = 'x', "x" },
 		"the agent of Agent":                 func() { a, _ := fake.Agent(agent); a.Metadata[0], a.SMS.Status = 'x', "x" },

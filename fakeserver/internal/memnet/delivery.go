@@ -98,7 +98,7 @@ func (a *Answer) hang(ctx context.Context) {
 // send sends a part of the body, if necessary in drips until the client leaves. It
 // flushes the part if the connection then ends.
 func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
-	maps.Copy(w.Header(), a.Header)
+	maps.Copy(w.Header(), a.Header.Clone()) // the record has the same header
 	if a.Ends == GoesAway {
 		w.Header().Set("Connection", "close") // over HTTP/2 net/http makes it a GOAWAY
 	}
