@@ -1,9 +1,6 @@
 package fakeserver
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Script answers messages instead of the default reply, which is "You wrote: " and the
 // text. OnMessage makes a script; Reply and ReplyFunc add steps, one for each message
@@ -125,34 +122,28 @@ func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p,
 // closed or reset.
 func (in *Injection) Required() *Injection { in.require(); return in }
 
-// newRule makes a rule. fault is the name of the fault of an Injection, "" for a Script.
-// Only the method that the test calls may call newRule, because callerLine then names the
-// line of the test.
-func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
-	checkMatchers(method, matchers)
-	args := slices.DeleteFunc([]string{fault, s.config.describe(matchers)}, func(arg string) bool { return arg == "" })
-	return &rule{
-		serverLock: &s.serverLock, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
-		matchers: slices.Clone(matchers),
-	}
+// step is one reply of a script: a text, or f if it is set. The zero step is
+// the default reply.
+type step struct {
+	text    *string
+	f       func(Message) Reply
+	rule    *rule    // the script, for messages
+	message *Message // for f
 }
 
-// reportUnused reports the required rules that were never used, scripts first, each in
-// its own sentence with the call that came nearest.
-func (s *Server) reportUnused(reportf func(format string, args ...any)) {
-	for _, r := range s.unusedRules() {
-		reportf("%s at %s is required and was never used; calls that it matched: %d; %s", r.description(), r.at, r.matched, r.nearMiss(&s.config, s.kept()))
-	}
-}
-
-// unusedRules returns copies of the required rules that were never used, since other
-// calls may match the rules meanwhile.
-func (s *Server) unusedRules() (unused []rule) {
-	defer s.lock().Unlock()
-	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
-		if r.required && r.hits == 0 {
-			unused = append(unused, *r)
+// nextStepLocked counts a message for all scripts that match it, newest first. It returns
+// the next step of the first script that acts on the message, or the zero step.
+func nextStepLocked(scripts []*rule) (next step) {
+	answering := false
+	for _, r := range slices.Backward(scripts) {
+		if !r.countMatchLocked() || answering {
+			continue
+		}
+		answering = true
+		r.countHitLocked()
+		if len(r.steps) > 0 {
+			next = r.steps[min(r.hits, len(r.steps))-1]
 		}
 	}
-	return unused
+	return next
 }

@@ -41,7 +41,7 @@ type limit struct {
 
 	*Ledger                  // this limit's ledger in usage
 	usage          *Usage    // of the key, or of the address for a limit per address
-	exhaustedUntil time.Time // Exhaust keeps the limit closed for the key until this time
+	keyClosedUntil time.Time // Exhaust keeps the limit closed for the key until this time, even a limit per address
 }
 
 // perCall returns the time in which a bucket gains one call. It is never 0, however high
@@ -138,8 +138,8 @@ func (l limit) opens(now time.Time) time.Time {
 			opens, left = t.At.Add(l.window), left-t.Calls
 		}
 	}
-	if opens.Before(l.exhaustedUntil) {
-		return l.exhaustedUntil
+	if opens.Before(l.keyClosedUntil) {
+		return l.keyClosedUntil
 	}
 	return opens
 }

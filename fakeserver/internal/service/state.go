@@ -248,7 +248,7 @@ func (s *State) limit(i int, k *Key, ip *Usage) limit {
 	// here, because authenticate refuses them.
 	l, row := s.template, &spec.Limits[i]
 	l.window, l.max = row.Window, cmp.Or(s.maxima[i], row.Max[spec.PlanIndex(k.Plan)])
-	l.usage, l.exhaustedUntil = k.Usage, k.Usage.Ledgers[i].ExhaustedUntil
+	l.usage, l.keyClosedUntil = k.Usage, k.Usage.Ledgers[i].ExhaustedUntil
 	if row.PerIP {
 		l.usage = ip
 	}
@@ -284,7 +284,7 @@ func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []Limi
 // limitState describes limit i for a key and an address.
 func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
 	l := s.limit(i, k, ip)
-	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.used(now), Exhausted: l.exhaustedUntil.After(now)}
+	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.used(now), Exhausted: l.keyClosedUntil.After(now)}
 	if opens := l.opens(now); opens.After(now) {
 		state.Opens = opens
 	}

@@ -55,7 +55,7 @@ func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now ti
 // interface 4 lists it for the endpoint. So a client that switches on error identifiers
 // sees the service's own identifiers.
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
-	r := &service.Refusal{Status: i.Status, Code: codeOf(i.Status), Broken: "injected by the test"}
+	r := &service.Refusal{Status: i.Status, Code: nameOfStatus(i.Status), Broken: "injected by the test"}
 	if e != nil && e.Lists(i.Status) {
 		r.Code = service.CodeOf(i.Status)
 	}
@@ -69,9 +69,9 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	return r
 }
 
-// codeOf returns the error identifier for a status that the service does not answer with:
+// nameOfStatus returns the error identifier for a status that the service does not answer with:
 // the name of the status, such as bad_gateway.
-func codeOf(status int) string {
+func nameOfStatus(status int) string {
 	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
