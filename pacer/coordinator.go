@@ -21,8 +21,8 @@ type coordinator struct {
 	logger *slog.Logger
 	engine *quota.Engine
 
-	// The engine's lock guards the fields below. All methods run with it, except updateState,
-	// load, swap and log. A step copies what it needs.
+	// The engine's lock guards the fields below. The methods of quota.Rule run with it, and
+	// those whose names end in Locked. A step copies what it needs.
 	ledger    ledger          // of this process; with a store it holds the state that the last step left there
 	changes   []func(*ledger) // for the next step, such as refusals and calls that were not sent
 	questions []quota.Class   // that ask the next step
@@ -41,22 +41,23 @@ type question struct {
 	answer  quota.Schedule // of the step that asked; in the state's time
 }
 
-// setBounds replaces the limits of this process, and opens all gates, here and in the store.
-func (c *coordinator) setBounds(now time.Duration, bounds []bound) {
+// setBoundsLocked replaces the limits of this process, and opens all gates, here and in the
+// store.
+func (c *coordinator) setBoundsLocked(now time.Duration, bounds []bound) {
 	if slices.Equal(bounds, c.ledger.bounds) {
 		return
 	}
 	c.engine.ResetSchedulesLocked()
-	old := *c.ledgerAt(now)
+	old := *c.ledgerAtLocked(now)
 	c.ledger.state, c.ledger.bounds = newState(bounds, old.Now), bounds
 	c.ledger.Members = old.Members
 	c.ledger.merge(&old, false)
 	c.ledger.reopen()
-	c.change(now, (*ledger).reopen)
+	c.changeLocked(now, (*ledger).reopen)
 }
 
-// ledgerAt returns the ledger of this process, advanced to the given engine time.
-func (c *coordinator) ledgerAt(now time.Duration) *ledger {
+// ledgerAtLocked returns the ledger of this process, advanced to the given engine time.
+func (c *coordinator) ledgerAtLocked(now time.Duration) *ledger {
 	c.ledger.advance(now + c.offset)
 	return &c.ledger
 }
@@ -69,35 +70,35 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 	return true
 }
 
-// onShare reports whether the process keeps to its share, because the store does not answer.
-func (c *coordinator) onShare() bool { return !c.downSince.IsZero() }
+// onShareLocked reports whether the process keeps to its share, because the store does not answer.
+func (c *coordinator) onShareLocked() bool { return !c.downSince.IsZero() }
 
-// onItsOwn reports whether the process works without the store, and is not yet due to try the
+// onItsOwnLocked reports whether the process works without the store, and is not yet due to try the
 // store again.
-func (c *coordinator) onItsOwn(now time.Duration) bool {
-	return (c.store == nil || c.onShare()) && now < c.retryAt
+func (c *coordinator) onItsOwnLocked(now time.Duration) bool {
+	return (c.store == nil || c.onShareLocked()) && now < c.retryAt
 }
 
 // Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
 func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
-	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAt(now)
-	if waiting > 0 && (c.onItsOwn(now) || l.unlimited(k)) {
-		return c.schedule(now, class, l.grant(class, int64(waiting)))
+	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAtLocked(now)
+	if waiting > 0 && (c.onItsOwnLocked(now) || l.unlimited(k)) {
+		return c.scheduleLocked(now, class, l.grant(class, int64(waiting)))
 	}
 	s, _ := l.earliest(k, nil)
 	switch {
 	case waiting == 0:
-		return c.schedule(now, class, s)
+		return c.scheduleLocked(now, class, s)
 	case !slices.Contains(c.questions, class):
 		c.questions = append(c.questions, class)
-		c.startStep()
+		c.startStepLocked()
 	}
 	return quota.Schedule{AskAgain: now + longestSleep, Key: s.Key, TraceID: s.TraceID}
 }
 
-// schedule translates the ledger's Schedule into the engine's time, and says since when the
+// scheduleLocked translates the ledger's Schedule into the engine's time, and says since when the
 // service refuses every call, and when to ask again.
-func (c *coordinator) schedule(now time.Duration, class quota.Class, s quota.Schedule) quota.Schedule {
+func (c *coordinator) scheduleLocked(now time.Duration, class quota.Class, s quota.Schedule) quota.Schedule {
 	s.Opens -= c.offset
 	s.Turn -= c.offset
 	for i := range s.Grants {
@@ -109,7 +110,7 @@ func (c *coordinator) schedule(now time.Duration, class quota.Class, s quota.Sch
 	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
 	// would not grant a call that asks too early: the engine would have to ask again.
 	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
-	if c.onItsOwn(now) {
+	if c.onItsOwnLocked(now) {
 		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s
@@ -126,13 +127,13 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	switch {
 	case o.Refused:
 		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), retryafter.Longest)
-		closedLonger = c.ledgerAt(now).closeGate(costs, o) // now, not in the step, so that it is true for one refusal of several that come together
-		c.change(now, func(l *ledger) { l.refused(costs, granted, o) })
+		closedLonger = c.ledgerAtLocked(now).closeGate(costs, o) // now, not in the step, so that it is true for one refusal of several that come together
+		c.changeLocked(now, func(l *ledger) { l.refused(costs, granted, o) })
 	case o.Sent:
-		answered := c.ledgerAt(now).Now
-		c.change(now, func(l *ledger) { l.accepted(costs, granted, answered) })
+		answered := c.ledgerAtLocked(now).Now
+		c.changeLocked(now, func(l *ledger) { l.accepted(costs, granted, answered) })
 	default:
-		c.change(now, func(l *ledger) { l.giveBack(costs, granted) })
+		c.changeLocked(now, func(l *ledger) { l.giveBack(costs, granted) })
 	}
 	return closedLonger
 }
@@ -140,7 +141,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 // QueueEmptied implements quota.Rule.
 func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{Class: class, Member: c.ledger.member}.same) {
-		c.change(now, func(l *ledger) { l.withdraw(class) })
+		c.changeLocked(now, func(l *ledger) { l.withdraw(class) })
 	}
 }
 
@@ -148,15 +149,15 @@ func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 // clock says.
 func (*coordinator) ClockReset() {}
 
-// change changes the ledger at once if the process is on its own. Otherwise the next step makes
+// changeLocked changes the ledger at once if the process is on its own. Otherwise the next step makes
 // the change.
-func (c *coordinator) change(now time.Duration, change func(*ledger)) {
-	if c.onItsOwn(now) {
-		change(c.ledgerAt(now))
+func (c *coordinator) changeLocked(now time.Duration, change func(*ledger)) {
+	if c.onItsOwnLocked(now) {
+		change(c.ledgerAtLocked(now))
 		return
 	}
 	c.changes = append(c.changes, change)
-	c.startStep()
+	c.startStepLocked()
 }
 
 // costsOf returns the operations that an attempt at the endpoint counts as.

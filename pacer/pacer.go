@@ -121,7 +121,7 @@ func (p *Pacer) SetLimits(limits []Limit) error {
 	if err = cmp.Or(p.validate(), err); err != nil {
 		return err
 	}
-	p.coordinator.engine.Update(func(now time.Duration) { p.coordinator.setBounds(now, bounds) })
+	p.coordinator.engine.Update(func(now time.Duration) { p.coordinator.setBoundsLocked(now, bounds) })
 	return nil
 }
 

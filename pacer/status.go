@@ -48,7 +48,7 @@ func (p *Pacer) State() (s State) {
 	c.engine.Update(func(now time.Duration) {
 		s.Batch = c.engine.WaitingLocked(func(class quota.Class) bool { return class.Batch })
 		s.Interactive = c.engine.WaitingLocked(func(class quota.Class) bool { return !class.Batch })
-		l := c.ledgerAt(now)
+		l := c.ledgerAtLocked(now)
 		s.Processes, s.StoreDown = len(l.Members), c.downSince
 		for b := range l.budgets(everything) {
 			s.Limits = append(s.Limits, l.status(b))

@@ -18,9 +18,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// key returns the store's key for the API key and the limits. Processes whose limits differ
+// keyLocked returns the store's key for the API key and the limits. Processes whose limits differ
 // only in Max share a key.
-func (c *coordinator) key() string {
+func (c *coordinator) keyLocked() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	fmt.Fprintln(hash, format) // two versions of this package may share a store: neither takes the other's value for a lost state
 	for _, b := range c.ledger.bounds {
@@ -29,22 +29,22 @@ func (c *coordinator) key() string {
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// startStep starts a step if changes or questions wait for one. If a step is under way, the
+// startStepLocked starts a step if changes or questions wait for one. If a step is under way, the
 // next one follows when it ends.
-func (c *coordinator) startStep() {
+func (c *coordinator) startStepLocked() {
 	if c.stepping || len(c.changes)+len(c.questions) == 0 {
 		return
 	}
 	c.stepping = true
 	c.engine.Background(func() error {
 		var s *step
-		c.engine.Update(func(now time.Duration) { s = c.beginStep(now) })
+		c.engine.Update(func(now time.Duration) { s = c.beginStepLocked(now) })
 		err := c.updateState(s)
-		c.engine.Update(func(now time.Duration) { c.endStep(s, now, err) })
+		c.engine.Update(func(now time.Duration) { c.endStepLocked(s, now, err) })
 		return nil
 	}, func(err error) error {
 		c.stepping = false
-		c.startStep()
+		c.startStepLocked()
 		return err
 	})
 }
@@ -63,11 +63,11 @@ type step struct {
 	lost         bool          // the store had a value, and now it has no state, a damaged one or one without the last step, or its time went back
 }
 
-// beginStep takes the collected changes and questions into a new step.
-func (c *coordinator) beginStep(now time.Duration) *step {
+// beginStepLocked takes the collected changes and questions into a new step.
+func (c *coordinator) beginStepLocked(now time.Duration) *step {
 	s := &step{
 		ledger: c.ledger, changes: c.changes, now: now, began: time.Now(),
-		wasOnShare: c.onShare(), lastKey: c.lastKey, key: c.key(), lastStep: c.ledger.Members[c.ledger.member],
+		wasOnShare: c.onShareLocked(), lastKey: c.lastKey, key: c.keyLocked(), lastStep: c.ledger.Members[c.ledger.member],
 	}
 	for _, class := range c.questions {
 		waiting := c.engine.WaitingLocked(func(other quota.Class) bool { return other == class })
@@ -104,7 +104,7 @@ func (c *coordinator) updateState(s *step) error {
 		}
 		s.adopt(stored)
 		if s.wasOnShare || s.lost || s.lastKey != "" && s.lastKey != s.key { // the store does not know all calls of this process
-			c.engine.Update(func(now time.Duration) { s.merge(c.ledgerAt(now), s.wasOnShare) })
+			c.engine.Update(func(now time.Duration) { s.merge(c.ledgerAtLocked(now), s.wasOnShare) })
 		}
 		s.apply(&s.ledger)
 		if swapped, err := c.swap(s, stored.version); err != nil || swapped {
@@ -157,22 +157,22 @@ func (c *coordinator) swap(s *step, version string) (swapped bool, err error) {
 	})
 }
 
-// endStep adopts the state that the step has swapped into the store. If the step failed, endStep
+// endStepLocked adopts the state that the step has swapped into the store. If the step failed, it
 // applies the changes to the process's own state instead. Then it delivers the answers.
-func (c *coordinator) endStep(s *step, now time.Duration, err error) {
+func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	if err != nil {
-		if !c.onShare() {
+		if !c.onShareLocked() {
 			c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
 				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(err.Error(), 256)))
-			c.takeShare(now)
+			c.takeShareLocked(now)
 		}
-		s.apply(c.ledgerAt(now))
+		s.apply(c.ledgerAtLocked(now))
 	} else {
-		if c.onShare() {
+		if c.onShareLocked() {
 			c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
 		}
 		if s.lost {
-			c.logLoss(now)
+			c.logLossLocked(now)
 		}
 		c.offset, c.ledger.callWeight, c.downSince, c.lastKey = s.Now-s.loaded, 1, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
@@ -180,7 +180,7 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 		}
 	}
 	for _, q := range s.questions {
-		answer := c.schedule(now, q.class, q.answer)
+		answer := c.scheduleLocked(now, q.class, q.answer)
 		if slices.Contains(c.questions, q.class) { // asked again after a reset: this answer may grant calls, but refuses none
 			answer = quota.Schedule{Grants: answer.Grants, Key: answer.Key, AskAgain: now + longestSleep}
 		}
@@ -188,10 +188,10 @@ func (c *coordinator) endStep(s *step, now time.Duration, err error) {
 	}
 }
 
-// logLoss logs that the store has lost the state. If clocks are too far apart, each step may
-// lose the state, so logLoss logs a series of losses once. A series ends after two minutes
+// logLossLocked logs that the store has lost the state. If clocks are too far apart, each step may
+// lose the state, so it logs a series of losses once. A series ends after two minutes
 // without a loss.
-func (c *coordinator) logLoss(now time.Duration) {
+func (c *coordinator) logLossLocked(now time.Duration) {
 	if now >= c.lostUntil {
 		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds an older value or something else, or its time went back")
 	}
@@ -206,11 +206,11 @@ func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) 
 	}, func(error) {})
 }
 
-// takeShare makes the process keep to its share of the limits, when the store stops answering.
+// takeShareLocked makes the process keep to its share of the limits, when the store stops answering.
 // From then on each call counts as many calls, one for each known process. A process that
 // never saw the store begins with firstShare, and finds its share by refusals.
-func (c *coordinator) takeShare(now time.Duration) {
-	l := c.ledgerAt(now)
+func (c *coordinator) takeShareLocked(now time.Duration) {
+	l := c.ledgerAtLocked(now)
 	for b := range l.budgets(everything) {
 		if l.neverSawStore() && b.paced() {
 			b.Level, b.Quiet = firstShare, l.Now

@@ -331,6 +331,7 @@ func TestOwnTransport(t *testing.T) {
 	assert.Equal(t, 50*time.Second, own.IdleConnTimeout)
 	assert.True(t, own.Proxy != nil && own.ForceAttemptHTTP2, "its own dialer would turn HTTP/2 off")
 	assert.Equal(t, http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}, *own.HTTP2)
+	assert.EqualValues(t, 256<<10, own.MaxResponseHeaderBytes)
 	assert.Equal(t, 256, own.MaxIdleConnsPerHost, "the default of 2 would end the connections of callers in parallel")
 }
 

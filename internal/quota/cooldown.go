@@ -222,7 +222,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger b
 		return false
 	}
 	c.Classify(context.Background(), w) // under WithoutCoolDown, a call gets its engine, and so its class, only after a refusal
-	return c.refused(now, w.Class.ID, o)
+	return c.refusedLocked(now, w.Class.ID, o)
 }
 
 // QueueEmptied implements Rule.
@@ -235,12 +235,12 @@ func (c *CoolDown) ClockReset() {
 	}
 }
 
-// refused closes the gate of the limit that has refused a call of the class. A class that waits
+// refusedLocked closes the gate of the limit that has refused a call of the class. A class that waits
 // at another gate stays there if that gate opens later. A creation with a provider key
 // (class|1) spends every limit that a creation without one spends, so the gate holds it back
 // too.
-func (c *CoolDown) refused(now time.Duration, class int, o Outcome) (closedLonger bool) {
-	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOf(o.LimitKey, class)
+func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (closedLonger bool) {
+	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOfLocked(o.LimitKey, class)
 	for _, i := range []int{class, class | 1} {
 		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= now+retryAfter {
 			c.classes[i].gate = g
@@ -289,10 +289,10 @@ func (g *gate) close(now, retryAfter time.Duration, trace string, random func() 
 	return closedLonger
 }
 
-// gateOf returns the gate with the limit_key, or a new gate. Without a limit_key each class
+// gateOfLocked returns the gate with the limit_key, or a new gate. Without a limit_key each class
 // has its own gate. A new gate backs off as the last gate of the class did, because a service
 // may refuse every call, each time under another limit_key.
-func (c *CoolDown) gateOf(key string, class int) *gate {
+func (c *CoolDown) gateOfLocked(key string, class int) *gate {
 	for i := range c.classes {
 		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || g.class == class) {
 			return g

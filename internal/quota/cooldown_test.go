@@ -232,6 +232,20 @@ func TestRefusedDuringATrial(t *testing.T) {
 	assert.Equal(t, h+62*s, p.ask(2*s, read, 1).AskAgain)
 }
 
+// A call that passes shrinks the gap by a half at most, however many have passed.
+func TestGapShrinksByAHalf(t *testing.T) {
+	r := &ramp{gap: 10 * s, passed: 39}
+	r.record(*passes)
+	assert.Equal(t, 5*s, r.gap)
+}
+
+// A caller's patience counts from the last call that passed, not from when the caller came.
+func TestPatienceCountsFromTheLastPass(t *testing.T) {
+	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h}, reading()
+	w.limitedSince, w.deadline = h-4*time.Minute, never
+	assert.Equal(t, h+64*s, g.backoffEnd(3, 1, w), "after the longest backoff: patience lasts until h + 5 min")
+}
+
 // A creation with a provider key spends what one without spends, so it waits too (interface
 // 8.3). A creation without a key does not wait for the limit on BYOK sets.
 func TestRefusedCreation(t *testing.T) {

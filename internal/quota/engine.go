@@ -222,7 +222,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	ahead := q.line.push(w)
 	q.idle = false
 	if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
-		e.refuseLocked(q, w, refusal)
+		e.leaveLocked(q, w, refusal)
 		return
 	}
 	if w.Unserved {
@@ -350,7 +350,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
 		if w.inLine {
-			e.refuseLocked(e.queues[w.Class], w, nil)
+			e.leaveLocked(e.queues[w.Class], w, nil)
 		}
 		w.Waited = min(w.Waited, now-w.entered) // less if ctx has ended before Grant.At
 		if w.granted || o.Refused {
@@ -503,7 +503,7 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 	for ahead := 0; ahead < len(q.line.calls); {
 		w := q.line.calls[ahead]
 		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
-			e.refuseLocked(q, w, refusal)
+			e.leaveLocked(q, w, refusal)
 			continue
 		}
 		q.sendForecast(w, ahead, now)
@@ -511,7 +511,9 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 	}
 }
 
-func (e *Engine) refuseLocked(q *queue, w *Waiter, err error) {
+// leaveLocked takes a call out of the line. err is why it was refused; nil: the call left by
+// itself.
+func (e *Engine) leaveLocked(q *queue, w *Waiter, err error) {
 	q.line.remove(w)
 	w.Limit, w.TraceID = q.schedule.Key, q.schedule.TraceID
 	w.endWait(e.elapsed, err)
@@ -543,7 +545,7 @@ func (e *Engine) failAllLocked(err error) {
 	e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask again
 	for _, q := range e.queues {
 		for len(q.line.calls) > 0 {
-			e.refuseLocked(q, q.line.calls[0], err)
+			e.leaveLocked(q, q.line.calls[0], err)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func TestUnlimitedCallIsFree(t *testing.T) {
 	for name, e := range map[string]*Engine{"an engine": held, "nil": nil} {
 		var err error
 		allocs := testing.AllocsPerRun(1000, func() { err = cmp.Or(err, e.Acquire(ctx, w)); e.Done(w, Outcome{Sent: true}) })
-		assert.Zero(t, allocs, name)
+		assert.Zero(t, allocs, "%s: allocations", name)
 		assert.NoError(t, err, name)
 	}
 }
@@ -119,8 +119,8 @@ func TestPatience(t *testing.T) {
 				})
 			}
 			group.Wait()
-			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], tt.name)
-			assert.Equal(t, tt.over, time.Since(began), tt.name)
+			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], "%s: seconds of the first requests after the burst", tt.name)
+			assert.Equal(t, tt.over, time.Since(began), "%s: when the last caller gave up", tt.name)
 		})
 	}
 }
@@ -141,7 +141,7 @@ func TestStreamOfCalls(t *testing.T) {
 				}()
 				time.Sleep(s)
 			}
-			assert.InDelta(t, 400*s/minBackoff, sent.Load(), 6, within)
+			assert.InDelta(t, 400*s/minBackoff, sent.Load(), 6, "requests of calls with deadlines in %s", within)
 		})
 	}
 }
@@ -325,11 +325,11 @@ func TestRulesThatFail(t *testing.T) {
 				defer cancel()
 				w := &Waiter{Endpoint: read, MaxWait: h, Clock: &badClock{}}
 				assert.ErrorIs(t, rule.engine.Acquire(ctx, w), tt.want, name)
-				assert.LessOrEqual(t, w.Waited, time.Second, name)
+				assert.LessOrEqual(t, w.Waited, time.Second, "%s: no longer than the deadline", name)
 				synctest.Wait()
-				assert.InDelta(t, tt.asked, rule.asked, 1, name)
-				assert.Equal(t, rule.asked, rule.ended, name)
-				assert.Positive(t, rule.emptied, name)
+				assert.InDelta(t, tt.asked, rule.asked, 1, "%s: how often the rule was asked", name)
+				assert.Equal(t, rule.asked, rule.ended, "%s: each question has ended", name)
+				assert.Positive(t, rule.emptied, "%s: the rule knows that no call waits", name)
 			}
 		})
 	}
@@ -372,9 +372,9 @@ func TestLaterForecasts(t *testing.T) {
 		{123 * s, 126*s - 1, false}, {123 * s, 126 * s, true},
 	} {
 		(&queue{schedule: Schedule{Turn: tt.turn}}).sendForecast(w, 0, tt.now)
-		assert.Equal(t, tt.sent, len(w.forecasts) == 1, tt)
+		assert.Equal(t, tt.sent, len(w.forecasts) == 1, "%+v", tt)
 		if tt.sent {
-			assert.Equal(t, Wait{Place: 1, Expected: tt.turn - tt.now}, <-w.forecasts, tt)
+			assert.Equal(t, Wait{Place: 1, Expected: tt.turn - tt.now}, <-w.forecasts, "%+v", tt)
 		}
 	}
 }
