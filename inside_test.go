@@ -30,6 +30,9 @@ func TestRetryTableMatchesTheDocumentation(t *testing.T) {
 		assert.Equal(t, []string{"//", row.name, string(row.idempotent), string(row.post)}, columns.Split(line, -1), row.name)
 	}
 	assert.Equal(t, len(retryTable), strings.Count(table, "\n"), "rows")
+	code, err := os.ReadFile("retry.go")
+	require.NoError(t, err)
+	assert.Equal(t, len(retryTable), strings.Count(string(code), "= &outcome{"), "outcomes in the code")
 }
 
 // TestRetryBudget checks that the budget gives ten retries at once, two more each second,

@@ -2,10 +2,11 @@
 // statuses that each may return, request members with their bounds, closed lists of
 // values, limits and plans.
 //
-// Every number and every closed list of the interface is here, and only here; packages
+// Every number and every closed list of the interface is here once, as data; packages
 // agentmessaging and fakeserver name the values of the lists as constants. The client's validation,
-// the fake's rules and the tables of docs/limits.md read this package. The contract suite
-// and package observe do not, so that they notice when a table is wrong.
+// the fake's rules and the tables of docs/limits.md read this package. Doc comments repeat
+// some numbers, and a test compares them. The contract suite and package observe do not
+// read this package, so that they notice when a table is wrong.
 package spec
 
 import (
@@ -33,8 +34,10 @@ type Endpoint struct {
 	Body *Field
 }
 
-// The endpoints, in the order of interface section 4. endpointTable of the fake's package
-// service says what each does, and replyOf of its package wire how each answers.
+// The endpoints, in the order of interface section 4. A new endpoint begins with a row here.
+// endpointTable of the fake's package service says what each does, and replyOf of its package
+// wire how each answers; .github/CONTRIBUTING.md lists all places, and tests fail until all
+// are done.
 var (
 	Status = endpoint("GET /v1/status", "Status", 401, 402, 404)
 	WarmUp = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).

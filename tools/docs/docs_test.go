@@ -298,6 +298,28 @@ func TestLimitsPage(t *testing.T) {
 	}
 }
 
+// TestNumbersOfDocComments checks that doc comments of the client repeat the bounds of members
+// and the limits as package spec has them.
+func TestNumbersOfDocComments(t *testing.T) {
+	wrapped := regexp.MustCompile(`\n\s*// `)
+	said := wrapped.ReplaceAllString(read(t, "agents.go")+read(t, "byok.go")+read(t, "messages.go")+read(t, "warmup.go"), " ")
+	for member, f := range map[string]*spec.Field{
+		"SystemPrompt": spec.SystemPrompt, "CustomerRef": spec.CustomerRef, "Model": spec.LLMModel, "BaseURL": spec.LLMBaseURL,
+		"Label": spec.LLMLabel, "Text": spec.MessageText,
+	} {
+		bound := regexp.MustCompile(fmt.Sprintf(`%s [^\n]*[aA]t most %d characters`, member, f.MaxLen))
+		assert.True(t, bound.MatchString(said), "%s: at most %d characters", member, f.MaxLen)
+	}
+	max := func(i int) int { return spec.Limits[i].Max[0] }
+	for _, words := range []string{
+		fmt.Sprintf("one of %d agent creations a day per key and of %d a minute per address", max(3), max(4)),
+		fmt.Sprintf("one of %d BYOK sets an hour", max(5)), fmt.Sprintf("the BYOK set limit of %d an hour", max(5)),
+		fmt.Sprintf("one of %d warm-ups an hour", max(6)),
+	} {
+		assert.True(t, strings.Contains(said, words), words)
+	}
+}
+
 // wantRow checks that a table has a row with these cells in this order.
 func wantRow(t *testing.T, page string, cells ...string) {
 	t.Helper()
