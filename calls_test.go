@@ -534,7 +534,7 @@ func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 	})
 }
 
-// No timer of the attempt comes before that of the context.
+// The attempt's own deadline never fires before that of the context.
 func TestErrorHasTheCauseOfADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := newClient(t, answering(hang))

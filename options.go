@@ -87,7 +87,8 @@ func WithLimiter(limiter Limiter) Option {
 // refuses still waits for Retry-After before it tries again, and longer and longer if
 // Retry-After is short. But other calls do not wait for the limit: they are sent
 // meanwhile, and refused. The call fails when the service refuses it again after the time
-// of [WithTimeout], also if others got through. By default a client has a cool-down.
+// of [WithTimeout], even if other calls got through, because it does not see them. By
+// default a client has a cool-down.
 func WithoutCoolDown() Option {
 	return func(s *settings) error {
 		s.noCoolDown = true

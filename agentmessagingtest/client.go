@@ -12,7 +12,7 @@
 //
 // The client is a real one, and the fake is the whole service in memory, with its rules
 // and limits: see package fakeserver for scripts, faults, recorded calls and limits. The
-// client's waits take no time: if it waits a minute for a limit to open, the fake's clock
+// client's waits take milliseconds: if it waits a minute for a limit to open, the fake's clock
 // moves on by a minute, so no test needs testing/synctest for that. As on the service, a
 // limit that opens tomorrow is an error at once, unless RetryPolicy.MaxWait is that long.
 //

@@ -127,7 +127,7 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	switch {
 	case o.Refused:
 		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), retryafter.Longest)
-		closedLonger = c.ledgerAtLocked(now).closeGate(costs, o) // now, not in the step, so that it is true for one refusal of several that come together
+		closedLonger = c.ledgerAtLocked(now).closeGate(costs, o) // now, not in the step, so that it is true for one refusal of several that come together; to close it again in refused changes nothing
 		c.changeLocked(now, func(l *ledger) { l.refused(costs, granted, o) })
 	case o.Sent:
 		answered := c.ledgerAtLocked(now).Now

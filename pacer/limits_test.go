@@ -315,8 +315,8 @@ func TestReopenedByAnotherProcess(t *testing.T) {
 	})
 }
 
-// TestWhoShares a value: processes with the same key and the same limits, but
-// for their Max. SetLimits takes a process to another, also while a step is under way.
+// TestWhoShares checks that processes with the same key and the same limits, whatever their
+// Max, share a value. SetLimits takes a process to another, also while a step is under way.
 func TestWhoShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := loadsim.NewStore()

@@ -10,7 +10,7 @@
 //		})
 //	}
 //
-// docs/sweep.md of this module teaches it in five minutes.
+// docs/sweep.md of this module has a worked example.
 package sweep
 
 import (

@@ -32,7 +32,7 @@ const (
 	// earliest: in a stream of calls there is always such a caller.
 	MaxBackoff   = 64 * time.Second
 	minBackoff   = 5 * time.Second
-	maxDoublings = 6 // from a second to MaxBackoff
+	maxDoublings = 6 // from a second to MaxBackoff; more could overflow
 	// Callers that have waited in vain get little jitter, so that they go before the callers of
 	// other programs. With an eighth of it, 16 programs on a leaky bucket lost two calls in a
 	// thousand.
@@ -298,7 +298,7 @@ func (c *CoolDown) gateOfLocked(key string, class int) *gate {
 			return g
 		}
 	}
-	g := *cmp.Or(c.classes[class].gate, new(gate))
+	g := *cmp.Or(c.classes[class].gate, new(gate)) // the copy shares the ramp, which says how often the old gate opened in vain
 	g.key, g.class, g.closed = key, class, false
 	return &g
 }

@@ -113,7 +113,7 @@ type acquisition struct {
 	Grant   Grant
 	Waited  time.Duration // in the line, and from the grant to Grant.At
 	Limit   string        // the limit_key of the limit that Acquire waited for
-	TraceID string        // the trace_id of the answer that closed the limit, if the engine refused the call
+	TraceID string        // the trace_id of the answer that closed the limit, if the call left the line without a grant
 
 	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
 	deadline   time.Duration // of the context; never: it has none

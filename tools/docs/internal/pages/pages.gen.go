@@ -40,7 +40,7 @@ func askHandler(m messenger, agentID string) http.Handler {
 }
 
 func TestAsk(t *testing.T) {
-	client, fake := agentmessagingtest.New(t) // the client's waits take no time
+	client, fake := agentmessagingtest.New(t) // the client's waits take milliseconds
 	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
 	fake.OnMessage(fakeserver.ByTextContaining("open")).Reply("We open at nine.")
 
