@@ -66,7 +66,7 @@ type Finding struct {
 
 // Evidence is a short form of an exchange, without keys and without texts of yours.
 type Evidence struct {
-	Request string `json:"request"` // method, path, and at most 80 characters of the body
+	Request string `json:"request"` // method, path, and at most 80 bytes of the body
 	Answer  string `json:"answer"`  // status, Retry-After and a few members
 }
 

@@ -1,7 +1,7 @@
 // Package rawcall calls the service over raw HTTP and knows what the interface document
-// says about each answer. But for hiding keys, it shares no table, type or digit with the
-// client and the fake, so that it shows a mistake in them. Packages contract and observe
-// make their calls with it.
+// says about each answer. But for hiding keys and shortening texts, it shares no table,
+// type or digit with the client and the fake, so that it shows a mistake in them. Packages
+// contract and observe make their calls with it.
 package rawcall
 
 import (
@@ -20,6 +20,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
@@ -277,6 +278,9 @@ func (caller *Caller) Do(ctx context.Context, c Call) (Exchange, error) {
 	if err != nil {
 		return Exchange{}, err
 	}
+	if c.Method == http.MethodGet { // net/http would repeat one without a body, which no budget counts
+		req.Body, req.GetBody = io.NopCloser(req.Body), nil
+	}
 	caller.setHeader(req, c)
 	res, err := caller.clientOf(c).Do(req)
 	if err != nil {
@@ -404,19 +408,11 @@ func (s Shown) HasPart(secrets ...string) bool {
 	return s.Has(secrets...) || hideParts(string(s), secrets...) != string(s)
 }
 
-// Clip shortens a text to 80 characters. It replaces invalid UTF-8, because some cases
-// send it and no log should contain it.
-func Clip(text string) string { return clip(text, 80) }
+// Clip shortens a text to 80 bytes. It replaces invalid UTF-8, because some cases send it
+// and no log should contain it.
+func Clip(text string) string { return printable.Line(strings.TrimSpace(text), 80) }
 
-func clip(text string, maxRunes int) string {
-	runes := []rune(strings.ToValidUTF8(strings.TrimSpace(text), "\ufffd"))
-	if len(runes) <= maxRunes {
-		return string(runes)
-	}
-	return string(runes[:maxRunes-3]) + "..."
-}
-
-// Cause returns why a call got no answer, in at most 300 characters. It leaves out the
+// Cause returns why a call got no answer, in at most 300 bytes. It leaves out the
 // address that net/http and net/url put first, because the address may hold a password
 // and the useful words come after it. The error may hold a second address, of a proxy,
 // inside the first.
@@ -424,7 +420,7 @@ func Cause(err error) string {
 	for address := new(url.Error); errors.As(err, &address); {
 		err = address.Err
 	}
-	return clip(err.Error(), 300)
+	return printable.Line(err.Error(), 300)
 }
 
 // At returns the member of the answer at a dotted path; nil if there is none.
