@@ -111,12 +111,6 @@ var apps = []struct {
 	{"a file whose error nobody reads", []string{"lost agent", "swallowed save_1/fails/once"}, broken(save)},
 	{"a file that cannot be written", nil, mended(save)},
 	{"a key in an error", []string{"secret"}, func(e *sweep.Env) error {
-		if err := store(e, "sk-today"); err != nil {
-			return fmt.Errorf("cannot store sk-today: %w", err)
-		}
-		return nil
-	}},
-	{"the key of a creation in an error", []string{"secret"}, func(e *sweep.Env) error {
 		_, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{LLM: agentmessaging.LLMParams{Provider: agentmessaging.ProviderOpenAI, APIKey: "sk-today"}})
 		if err != nil {
 			return fmt.Errorf("cannot create with sk-today: %w", err)

@@ -195,11 +195,21 @@ func (rec *record) transcript(b *strings.Builder) {
 		calls = append(calls, fmt.Sprintf("  %8s  %-16s %-13s %s\n", c.begun.Sub(rec.begun).Round(time.Millisecond), cmp.Or(c.Name, c.spec.Name), c.AgentID, c.line()))
 	}
 	b.WriteString(strings.Join(shorten(calls), ""))
-	said := cmp.Or(strings.TrimSpace(rec.said()), "nothing")
+	said := cmp.Or(strings.TrimSpace(rec.withoutKeys(rec.said())), "nothing")
 	fmt.Fprintf(b, "  said: %s\n", strings.Join(shorten(strings.SplitAfter(said, "\n")), "        "))
 	if rec.died != "" {
 		fmt.Fprintf(b, "  the process dies %s\n", rec.died)
 	}
+}
+
+// withoutKeys replaces the service key and the provider keys of the calls in a text.
+func (rec *record) withoutKeys(text string) string {
+	for _, c := range rec.calls {
+		if c.key != "" {
+			text = strings.ReplaceAll(text, c.key, "[key]")
+		}
+	}
+	return strings.ReplaceAll(text, rec.fake.Key(), "[key]")
 }
 
 // shorten returns the first and the last lines, because an application that never stops

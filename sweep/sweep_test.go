@@ -103,6 +103,7 @@ func TestFindsBugsWithoutFalseAlarms(t *testing.T) {
 			}
 			for _, report := range s.reports {
 				assert.Less(t, strings.Count(report, "\n"), 100, "lines of a report")
+				assert.NotContains(t, report, "sk-today", "a report shows no key")
 			}
 			assert.Equal(t, app.find == nil, s.found == nil, s.reports)
 		})
