@@ -170,7 +170,7 @@ func (s *session) wait(st step) error {
 	if st.untilOpen {
 		last := s.earlier[len(s.earlier)-1]
 		if wait, _ = last.RetryAfter(); wait > st.wait+st.wait/10 {
-			return s.failure(last, problem{s.running.Rule, fmt.Sprintf("Retry-After is %v, but the limit opens in %v", wait, st.wait)})
+			return s.failure(last, problem{s.running.Rule, fmt.Sprintf("Retry-After is %v, but the limit opens within %v", wait, st.wait)})
 		}
 		s.waitedFor = wait
 	}
