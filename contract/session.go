@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -313,7 +314,7 @@ func (s *session) bucketProblem(a answer, st step, tooMany int) problem {
 	}
 	wait, _ := a.RetryAfter()
 	soon := wait <= max(time.Minute, 2*windowOf(st.limitKey)/time.Duration(max(1, s.running.Spends.Requests)))
-	return problem{s.running.Rule, problemUnless(soon, "%d calls too many passed, and the limit opens in %v", tooMany, wait)}
+	return problem{s.running.Rule, problemUnless(soon, "%s too many passed, and the limit opens in %v", printable.Plural(tooMany, "call"), wait)}
 }
 
 // errorCodes are the values of error, by status, on a target with Decisions.
