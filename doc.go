@@ -93,9 +93,9 @@
 // ClearBYOK (as we understand interface 4 and 8). So a client, and all clients that With
 // makes of it, share a budget for retries of failures that the service may have seen.
 // Five calls that succeed pay for one retry, and up to 100 such retries are saved.
-// Besides, two retries a second are free, of which up to ten are saved. If the budget is empty, the error says so. A retry of an
-// attempt that was never sent, for example because the connection was refused, draws
-// nothing from the budget.
+// Besides, two retries a second are free, of which up to ten are saved. If the budget is
+// empty, the error says so. A retry of an attempt that was never sent, for example because
+// the connection was refused, draws nothing from the budget.
 //
 // # Limits
 //
@@ -103,11 +103,10 @@
 // never counts against [RetryPolicy].MaxAttempts. After a 429 comes the cool-down:
 //
 //   - The refused call, and all other calls to its endpoint, wait until Retry-After has
-//     passed (interface 8.3).
+//     passed (interface 8.3). Then they go in turn, at the pace of the limit once the
+//     client has learned it. A call keeps waiting as long as others get through its limit.
 //   - If a creation with a provider key was refused, creations without one go on, because
 //     the refused one may have met the limit on BYOK sets.
-//   - Then they go in turn, at the pace of the limit once the client has learned it. A
-//     call keeps waiting as long as others get through its limit.
 //   - While nobody gets through, the client tries less and less often. After an upgrade of
 //     the plan, make a new client: it does not wait for the old limit.
 //   - Endpoints where the client has seen the same limit_key wait too. But two limits may

@@ -70,11 +70,12 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 	return true
 }
 
-// onShareLocked reports whether the process keeps to its share, because the store does not answer.
+// onShareLocked reports whether the process keeps to its share, because the store does not
+// answer.
 func (c *coordinator) onShareLocked() bool { return !c.downSince.IsZero() }
 
-// onItsOwnLocked reports whether the process works without the store, and is not yet due to try the
-// store again.
+// onItsOwnLocked reports whether the process works without the store, and is not yet due to
+// try the store again.
 func (c *coordinator) onItsOwnLocked(now time.Duration) bool {
 	return (c.store == nil || c.onShareLocked()) && now < c.retryAt
 }
@@ -96,8 +97,8 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 	return quota.Schedule{AskAgain: now + longestSleep, Key: s.Key, TraceID: s.TraceID}
 }
 
-// scheduleLocked translates the ledger's Schedule into the engine's time, and says since when the
-// service refuses every call, and when to ask again.
+// scheduleLocked translates the ledger's Schedule into the engine's time, and says since when
+// the service refuses every call, and when to ask again.
 func (c *coordinator) scheduleLocked(now time.Duration, class quota.Class, s quota.Schedule) quota.Schedule {
 	s.Opens -= c.offset
 	s.Turn -= c.offset
@@ -127,7 +128,10 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	switch {
 	case o.Refused:
 		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), retryafter.Longest)
-		closedLonger = c.ledgerAtLocked(now).closeGate(costs, o) // now, not in the step, so that it is true for one refusal of several that come together; to close it again in refused changes nothing
+		// Close the gate now, not only in the step, so that closedLonger is true for one refusal
+		// of several that come together. refused closes the gate of the ledger that the change
+		// reaches; if it is this ledger, the second time changes nothing.
+		closedLonger = c.ledgerAtLocked(now).closeGate(costs, o)
 		c.changeLocked(now, func(l *ledger) { l.refused(costs, granted, o) })
 	case o.Sent:
 		answered := c.ledgerAtLocked(now).Now
@@ -149,8 +153,8 @@ func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 // clock says.
 func (*coordinator) ClockReset() {}
 
-// changeLocked changes the ledger at once if the process is on its own. Otherwise the next step makes
-// the change.
+// changeLocked changes the ledger at once if the process is on its own. Otherwise the next
+// step makes the change.
 func (c *coordinator) changeLocked(now time.Duration, change func(*ledger)) {
 	if c.onItsOwnLocked(now) {
 		change(c.ledgerAtLocked(now))

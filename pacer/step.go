@@ -18,8 +18,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// keyLocked returns the store's key for the API key and the limits. Processes whose limits differ
-// only in Max share a key.
+// keyLocked returns the store's key for the API key and the limits. Processes whose limits
+// differ only in Max share a key.
 func (c *coordinator) keyLocked() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
 	fmt.Fprintln(hash, format) // two versions of this package may share a store: neither takes the other's value for a lost state
@@ -29,8 +29,8 @@ func (c *coordinator) keyLocked() string {
 	return "agentmessaging:" + hex.EncodeToString(hash.Sum(nil)[:16])
 }
 
-// startStepLocked starts a step if changes or questions wait for one. If a step is under way, the
-// next one follows when it ends.
+// startStepLocked starts a step if changes or questions wait for one. If a step is under way,
+// the next one follows when it ends.
 func (c *coordinator) startStepLocked() {
 	if c.stepping || len(c.changes)+len(c.questions) == 0 {
 		return
@@ -157,8 +157,8 @@ func (c *coordinator) swap(s *step, version string) (swapped bool, err error) {
 	})
 }
 
-// endStepLocked adopts the state that the step has swapped into the store. If the step failed, it
-// applies the changes to the process's own state instead. Then it delivers the answers.
+// endStepLocked adopts the state that the step has swapped into the store. If the step failed,
+// it applies the changes to the process's own state instead. Then it delivers the answers.
 func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	if err != nil {
 		if !c.onShareLocked() {
@@ -188,8 +188,8 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	}
 }
 
-// logLossLocked logs that the store has lost the state. If clocks are too far apart, each step may
-// lose the state, so it logs a series of losses once. A series ends after two minutes
+// logLossLocked logs that the store has lost the state. If clocks are too far apart, each step
+// may lose the state, so it logs a series of losses once. A series ends after two minutes
 // without a loss.
 func (c *coordinator) logLossLocked(now time.Duration) {
 	if now >= c.lostUntil {
@@ -206,9 +206,9 @@ func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) 
 	}, func(error) {})
 }
 
-// takeShareLocked makes the process keep to its share of the limits, when the store stops answering.
-// From then on each call counts as many calls, one for each known process. A process that
-// never saw the store begins with firstShare, and finds its share by refusals.
+// takeShareLocked makes the process keep to its share of the limits, when the store stops
+// answering. From then on each call counts as many calls, one for each known process. A
+// process that never saw the store begins with firstShare, and finds its share by refusals.
 func (c *coordinator) takeShareLocked(now time.Duration) {
 	l := c.ledgerAtLocked(now)
 	for b := range l.budgets(everything) {

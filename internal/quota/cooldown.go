@@ -235,8 +235,8 @@ func (c *CoolDown) ClockReset() {
 	}
 }
 
-// refusedLocked closes the gate of the limit that has refused a call of the class. A class that waits
-// at another gate stays there if that gate opens later. A creation with a provider key
+// refusedLocked closes the gate of the limit that has refused a call of the class. A class that
+// waits at another gate stays there if that gate opens later. A creation with a provider key
 // (class|1) spends every limit that a creation without one spends, so the gate holds it back
 // too.
 func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (closedLonger bool) {
@@ -289,16 +289,17 @@ func (g *gate) close(now, retryAfter time.Duration, trace string, random func() 
 	return closedLonger
 }
 
-// gateOfLocked returns the gate with the limit_key, or a new gate. Without a limit_key each class
-// has its own gate. A new gate backs off as the last gate of the class did, because a service
-// may refuse every call, each time under another limit_key.
+// gateOfLocked returns the gate with the limit_key, or a new gate. Without a limit_key each
+// class has its own gate. A new gate backs off as the last gate of the class did, because a
+// service may refuse every call, each time under another limit_key.
 func (c *CoolDown) gateOfLocked(key string, class int) *gate {
 	for i := range c.classes {
 		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || g.class == class) {
 			return g
 		}
 	}
-	g := *cmp.Or(c.classes[class].gate, new(gate)) // the copy shares the ramp, which says how often the old gate opened in vain
+	// The copy shares the ramp, which says how often the old gate opened in vain.
+	g := *cmp.Or(c.classes[class].gate, new(gate))
 	g.key, g.class, g.closed = key, class, false
 	return &g
 }

@@ -529,7 +529,7 @@ func fits(v any, kind string) (ok bool) {
 	return ok
 }
 
-// Brief returns a decoded value as JSON, in at most 80 characters.
+// Brief returns a decoded value as JSON, in at most 80 bytes.
 func Brief(v any) string { return Clip(string(JSONOf(v))) }
 
 // JSONOf encodes a value as JSON.

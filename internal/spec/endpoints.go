@@ -3,10 +3,10 @@
 // values, limits and plans.
 //
 // Every number and every closed list of the interface is here once, as data; packages
-// agentmessaging and fakeserver name the values of the lists as constants. The client's validation,
-// the fake's rules and the tables of docs/limits.md read this package. Doc comments repeat
-// some numbers, and a test compares them. The contract suite and package observe do not
-// read this package, so that they notice when a table is wrong.
+// agentmessaging and fakeserver name the values of the lists as constants. The client's
+// validation, the fake's rules and the tables of docs/limits.md read this package. Doc comments
+// repeat some numbers, and a test compares them. The contract suite and package observe do
+// not read this package, so that they notice when a table is wrong.
 package spec
 
 import (

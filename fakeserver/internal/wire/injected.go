@@ -69,8 +69,8 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 	return r
 }
 
-// nameOfStatus returns the error identifier for a status that the service does not answer with:
-// the name of the status, such as bad_gateway.
+// nameOfStatus returns the error identifier for a status that the service does not answer
+// with: the name of the status, such as bad_gateway.
 func nameOfStatus(status int) string {
 	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
 	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
