@@ -317,6 +317,7 @@ func TestFunctionsThatFail(t *testing.T) {
 			assert.Equal(t, []bool{decided, !decided}, []bool{call.Status == 200, call.Sent.Broke == "closed"}, part)
 			assert.Equal(t, decided, len(fake.Conversation(agent)) == 1, part)
 			last := fake.Calls()[1]
+			assert.Equal(t, got == "EOF", last.Sent.Broke == "closed", "%s: what is recorded is what the client got", part)
 			assert.NotZero(t, last.Sent.Ended, part)
 			assert.Equal(t, decided, last.Why == "", part)
 			assert.Regexp(t, "^("+part+" failed, so there was no answer.)?$", last.Why, part)

@@ -169,6 +169,7 @@ func TestFile(t *testing.T) {
 	assert.Equal(t, jsonOf(t, o), jsonOf(t, again))
 	o.Keep(again)
 	assert.Equal(t, []any{60, observe.Sight{Count: 18, Seen: "2026-01-31"}}, []any{o.Limits["key_minute"], o.Traffic["GET /v1/status 200"]}, "counts add up")
+	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
 	fewer := &observe.Observation{Limits: map[string]int{"key_minute": 50}}
 	assert.Equal(t, []string{"key_minute: How many requests may a key make in a minute? It was 60, it is 50."}, fewer.Drift(again))
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// badFlags are flags, some with the file BROKEN or RUNNING, and the error for each.
+// badFlags are flags, some with the file BROKEN, MISTYPED or RUNNING, and the error for
+// each.
 var badFlags = []struct{ flag, want string }{
 	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
@@ -25,6 +26,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--calls=0", "--calls: must be an integer from 1 to 1000000"},
 	{"--replies=/no/such/file", "--replies: must be a file that can be read"},
 	{"--replies=BROKEN", "--replies: [0].replies: give at least one"},
+	{"--replies=MISTYPED", "--replies: [1].match.endpoint: must be one of GET /v1/status, "},
 	{"--state=BROKEN", "--state: BROKEN: not the state of a fake: its format is not agentmessaging-fake-state; move it away to start with an empty state"},
 	{"--state=RUNNING", "--state: RUNNING: open RUNNING: text file busy; move it away to start with an empty state"}, // it cannot be written, even by root
 	{"--ready-file=/dev/null", "--ready-file: /dev/null: must be a regular file, or not be there"},
@@ -42,7 +44,8 @@ var badFlags = []struct{ flag, want string }{
 // value: it may be a secret.
 func TestBadFlags(t *testing.T) {
 	broken := tempFile(t, `[{"replies":[]}]`)
-	names := strings.NewReplacer("BROKEN", broken, "RUNNING", os.Args[0])
+	mistyped := tempFile(t, `[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/statu"}}]`)
+	names := strings.NewReplacer("BROKEN", broken, "MISTYPED", mistyped, "RUNNING", os.Args[0])
 	for _, tt := range badFlags {
 		args := strings.Fields(names.Replace(tt.flag))
 		if strings.HasPrefix(tt.flag, "--") && !strings.HasPrefix(tt.flag, "--addr") {

@@ -205,6 +205,7 @@ var refusals = []step{
 	{"POST /clock", `{}`, 400, "body: needs duration or until"},
 	{"POST /clock", `{"duration":60}`, 400, "duration: must be of type string, such as 90s"},
 	{"POST /clock", `{"until":"tomorrow"}`, 400, "until: must be a time such as 2030-01-01T00:00:00Z"},
+	{"POST /replies", `{"replies":[{"text":"a"},{"tekst":"a"}]}`, 400, `replies[1]: member "tekst" is not allowed; allowed: code, reason, status, text, warnings`},
 	{"POST /replies", `{"replies":[{"text":"a"},null]}`, 400, "replies[1]: must be of type object"},
 	{"POST /replies", `{"replies":"a"}`, 400, "replies: must be of type array"},
 	{"POST /replies", `{"replies":[{"text":"a"},{"text":"a","status":404}]}`, 400, "replies[1]: an error has no text and no warnings"},
