@@ -64,9 +64,10 @@ func (s *Server) Conversation(agentID string) []Exchange {
 // SetSMS gives an agent's SMS channel a status of interface 3 (disabled,
 // needs_compliance, pending, active, needs_setup), as the service does at some time after
 // the channel was enabled. Reading the agent then shows phoneNumber; "" shows none. An
-// unknown agent or status panics.
+// unknown agent or status, and invalid UTF-8, panic.
 func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 	checkSMSStatus("SetSMS", status)
+	checkTexts("SetSMS", phoneNumber)
 	now := s.Now()
 	defer s.lock().Unlock()
 	a := s.agentLocked("SetSMS", agentID)
@@ -124,9 +125,8 @@ func (c *config) storedAgent(a Agent) service.Agent {
 		misuse("AddAgent", "%s", wire.Reason(flaw))
 	case a.ID == "." || a.ID == ".." || strings.ContainsAny(a.ID, `/\`) || strings.ContainsFunc(a.ID, unicode.IsControl):
 		misuse("AddAgent", "no path can name the ID")
-	case !utf8.ValidString(a.ID + a.SystemPrompt + a.CustomerRef + a.LLM.Model + a.LLM.BaseURL + a.LLM.Label):
-		misuse("AddAgent", "every text must be valid UTF-8")
 	}
+	checkTexts("AddAgent", a.ID, a.SystemPrompt, a.CustomerRef, a.LLM.Model, a.LLM.BaseURL, a.LLM.Label)
 	checkTimes("AddAgent", a.CreatedAt, a.UpdatedAt)
 	stored := service.AgentOf(fields)
 	stored.ID, stored.Status = a.ID, a.Status
@@ -152,9 +152,10 @@ func checkSMSStatus(method, status string) {
 // panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for _, e := range exchanges {
-		if !spec.MessageText.Fits(e.Text) || !utf8.ValidString(e.Text+e.UserRef+e.ReplyText+strings.Join(e.Warnings, "")) {
-			misuse("AddExchanges", "Text: at most %d characters; all texts in valid UTF-8", spec.MessageText.MaxLen)
+		if !spec.MessageText.Fits(e.Text) {
+			misuse("AddExchanges", "Text: at most %d characters", spec.MessageText.MaxLen)
 		}
+		checkTexts("AddExchanges", e.Text, e.UserRef, e.ReplyText, strings.Join(e.Warnings, ""))
 		checkTimes("AddExchanges", e.Time)
 	}
 	now := s.Now()
@@ -164,6 +165,13 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 		e.Time = cmp.Or(e.Time, now).UTC().Round(0)
 		e.Warnings = slices.Clone(e.Warnings)
 		s.gen.service.AddExchange(a, service.Exchange(e))
+	}
+}
+
+// checkTexts panics for invalid UTF-8, which JSON cannot hold.
+func checkTexts(method string, texts ...string) {
+	if !utf8.ValidString(strings.Join(texts, "\n")) {
+		misuse(method, "every text must be valid UTF-8")
 	}
 }
 
@@ -221,12 +229,13 @@ func (s *Server) BYOK(key string) (c BYOK, set bool) {
 // are not dashboard-issued. The provider key is encrypted at once. StoreBYOK sets
 // Fingerprint, and UpdatedAt to the fake's time, and returns the result.
 //
-// A key that this fake did not issue, an unknown Provider and an empty provider
-// key panic.
+// A key that this fake did not issue, an unknown Provider, an empty provider key and
+// invalid UTF-8 panic.
 func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
 	if !spec.BYOKProvider.Allows(c.Provider) || providerKey == "" {
 		misuse("StoreBYOK", "a provider key is required, and its Provider: one of %s", spec.BYOKProvider.Values())
 	}
+	checkTexts("StoreBYOK", providerKey, c.BaseURL, c.Model, c.Label)
 	now := s.Now()
 	defer s.lock().Unlock()
 	k := s.keyLocked("StoreBYOK", key)
