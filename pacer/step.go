@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
 // keyLocked returns the store's key for the API key and the limits. Processes whose limits
@@ -163,7 +164,7 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	if err != nil {
 		if !c.onShareLocked() {
 			c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
-				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(err.Error(), 256)))
+				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(redact.New(c.apiKey()).Hide(err.Error(), redact.InText), 256)))
 			c.takeShareLocked(now)
 		}
 		s.apply(c.ledgerAtLocked(now))

@@ -85,7 +85,7 @@ func (s *Store) visit(do func() Kind) error {
 	defer time.Sleep(s.Away)
 	defer s.mu.Unlock()
 	if s.dead.left() > 0 {
-		return errors.New("the store is down, and says in many words which of its settings is wrong and what to do about that")
+		return errors.New("the store is down, and says in many words which setting of " + Key + " is wrong and what to do about that")
 	}
 	s.note(Event{Kind: do()})
 	return nil
