@@ -3,6 +3,7 @@ package fakeserver_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
@@ -200,6 +201,22 @@ func TestLatenciesAddUp(t *testing.T) {
 		begun = time.Now()
 		agent, _ := fake.Agent(c.agent(emptyBody))
 		assert.Equal(t, time.Minute, agent.CreatedAt.Sub(begun), "a call is judged by the time when it reaches the service")
+	})
+}
+
+// A body may be closed while it is read: the read ends.
+func TestCloseEndsARead(t *testing.T) {
+	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
+		fake.Inject(fakeserver.DripReply(10, time.Hour))
+		resp, err := c.wire.RoundTrip(c.request("GET", "/v1/status", noBody))
+		require.NoError(t, err)
+		ended := make(chan error)
+		go func() { _, err := io.ReadAll(resp.Body); ended <- err }()
+		synctest.Wait()
+		assert.NoError(t, resp.Body.Close())
+		assert.Error(t, <-ended)
+		_, err = resp.Body.Read(make([]byte, 1))
+		assert.EqualError(t, err, "http: read on closed response body")
 	})
 }
 

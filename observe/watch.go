@@ -210,7 +210,8 @@ func (c *watchedCall) watchBody(req *http.Request) *http.Request {
 // whole or closed. If the body was not read whole, or is too long, the copy is nil.
 type tap struct {
 	io.ReadCloser
-	length int64 // length of the whole body; -1: not known
+	length int64      // length of the whole body; -1: not known
+	mu     sync.Mutex // guards text: over HTTP/2, a transport may close a body while it reads it
 	text   bytes.Buffer
 	once   sync.Once
 	done   func(body []byte)
@@ -218,6 +219,8 @@ type tap struct {
 
 func (t *tap) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if n > 0 && t.text.Len() < maxRead {
 		t.text.Write(p[:n])
 	}
@@ -229,6 +232,8 @@ func (t *tap) Read(p []byte) (int, error) {
 
 func (t *tap) Close() error {
 	err := t.ReadCloser.Close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.end(int64(t.text.Len()) == t.length)
 	return err
 }

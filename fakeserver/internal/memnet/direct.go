@@ -16,6 +16,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -204,7 +205,8 @@ func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 // body returns the body as a client reads it. If the delivery cuts the body, it ends with the
 // error of the broken connection, else with io.EOF.
 func (a *Answer) body(ctx context.Context) *directBody {
-	b := &directBody{ctx: ctx, answer: a, end: io.EOF}
+	b := &directBody{answer: a, end: io.EOF}
+	b.ctx, b.stop = context.WithCancelCause(ctx)
 	var whole bool
 	if b.part, whole = a.Part(a.Body); !whole {
 		b.end = a.endError()
@@ -224,18 +226,19 @@ func (a *Answer) endError() error {
 	return io.ErrUnexpectedEOF
 }
 
-// directBody is the body of a response, which arrives in parts. Only the client's
-// goroutine uses it, so it needs no lock.
+// directBody is the body of a response, which arrives in parts. Like a body of net/http, it
+// may be closed while it is read.
 type directBody struct {
 	ctx    context.Context
+	stop   context.CancelCauseFunc // ends ctx, when the body is closed
 	answer *Answer
-	part   []byte // the part of the answer's body that the delivery sends
+	part   []byte     // the part of the answer's body that the delivery sends
+	mu     sync.Mutex // guards the fields below, but for end
 	// arrived is how many bytes have come over the connection. read is how many of these the
 	// client has read.
 	arrived, read int
 	end           error // the error after the part
-	closed        bool
-	reported      bool // Progress knows that the body has ended
+	reported      bool  // Progress knows that the body has ended
 }
 
 // errBodyClosed has the words of net/http's error, which is not exported.
@@ -246,10 +249,12 @@ var errBodyClosed = errors.New("http: read on closed response body")
 // it comes. After Close and after the end of the context it fails like a body of
 // net/http.
 func (b *directBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	drip := cmp.Or(b.answer.Drip, len(b.part))
 	// The client has read everything that has arrived, and more will come: wait for the next
 	// drip.
-	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) && !b.closed {
+	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) {
 		if b.arrived > 0 { // the first drip came with the header
 			Pause(b.ctx, b.answer.Every)
 		}
@@ -259,8 +264,6 @@ func (b *directBody) Read(p []byte) (int, error) {
 		}
 	}
 	switch {
-	case b.closed:
-		return 0, errBodyClosed
 	case b.ctx.Err() != nil:
 		b.report(true)
 		return 0, context.Cause(b.ctx)
@@ -284,7 +287,9 @@ func (b *directBody) report(ended bool) {
 // Close ends the body. A client that closes early has received only the bytes that had
 // arrived.
 func (b *directBody) Close() error {
-	b.closed = true
+	b.stop(errBodyClosed)
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.report(true)
 	return nil
 }
