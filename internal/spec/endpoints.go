@@ -32,7 +32,7 @@ type Endpoint struct {
 }
 
 // The endpoints, in the order of interface section 4. A new endpoint begins with a row here.
-// endpointTable of the fake's package service says what each does, and replyOf of its package
+// endpointTable of the fake's package service says what each does, and replies of its package
 // wire how each answers; .github/CONTRIBUTING.md lists all places, and tests fail until all
 // are done.
 var (

@@ -73,42 +73,45 @@ type (
 	}
 )
 
-// replyOf returns the body for a successful call of an endpoint. No reply has the prompt,
-// the metadata or the model of an agent.
-func replyOf(e *spec.Endpoint, a *service.Answer, times string) any {
-	switch e {
-	case spec.Status:
-		return statusReply{okReply{true}, a.Status}
-	case spec.WarmUp:
-		return warmUpReply{okReply{true}, true, a.Mode}
-	case spec.GetBYOK, spec.SetBYOK:
-		return byokReply{okReply{true}, configOf(a.BYOK, times)}
-	case spec.ClearBYOK:
-		return okReply{true}
-	case spec.SendMessage:
+// replies makes the body for a successful call of each endpoint. times is Behavior.Times. No
+// reply has the prompt, the metadata or the model of an agent.
+var replies = map[*spec.Endpoint]func(a *service.Answer, times string) any{
+	spec.Status:      func(a *service.Answer, _ string) any { return statusReply{okReply{true}, a.Status} },
+	spec.WarmUp:      func(a *service.Answer, _ string) any { return warmUpReply{okReply{true}, true, a.Mode} },
+	spec.GetBYOK:     storedBYOK,
+	spec.SetBYOK:     storedBYOK,
+	spec.ClearBYOK:   func(*service.Answer, string) any { return okReply{true} },
+	spec.CreateAgent: func(a *service.Answer, _ string) any { return createdAgent(a) },
+	spec.GetAgent:    wholeAgent,
+	spec.SendMessage: func(a *service.Answer, _ string) any {
 		return messageReply{a.Message.Exchange.ReplyText, a.Message.Exchange.Warnings}
-	case spec.EnableSMS:
-		return smsReply{Status: a.Agent.SMS.Status}
-	case spec.CreateAgent, spec.GetAgent:
-		return agentOf(e, a, times)
-	}
-	panic("no reply for " + e.Pattern)
+	},
+	spec.EnableSMS: func(a *service.Answer, _ string) any { return smsReply{Status: a.Agent.SMS.Status} },
 }
 
-// agentOf returns the body for the creation of an agent, or for a read. A read also has
-// the times and the phone number.
-func agentOf(e *spec.Endpoint, a *service.Answer, times string) agentReply {
+// createdAgent returns the body for the creation of an agent.
+func createdAgent(a *service.Answer) agentReply {
 	reply := agentReply{ID: a.Agent.ID, Status: a.Agent.Status}
 	if sms := a.Agent.SMS; sms != nil {
 		reply.SMS = &smsReply{Status: sms.Status}
 	}
-	if e == spec.GetAgent {
-		reply.CreatedAt, reply.UpdatedAt = formatTime(a.Agent.CreatedAt, times), formatTime(a.Agent.UpdatedAt, times)
-		if reply.SMS != nil {
-			reply.SMS.PhoneNumber = a.Agent.SMS.PhoneNumber
-		}
+	return reply
+}
+
+// wholeAgent returns the body for a read: that of the creation, with the times and the phone
+// number.
+func wholeAgent(a *service.Answer, times string) any {
+	reply := createdAgent(a)
+	reply.CreatedAt, reply.UpdatedAt = formatTime(a.Agent.CreatedAt, times), formatTime(a.Agent.UpdatedAt, times)
+	if reply.SMS != nil {
+		reply.SMS.PhoneNumber = a.Agent.SMS.PhoneNumber
 	}
 	return reply
+}
+
+// storedBYOK returns the body with a stored BYOK configuration.
+func storedBYOK(a *service.Answer, times string) any {
+	return byokReply{okReply{true}, configOf(a.BYOK, times)}
 }
 
 // configOf returns a stored BYOK configuration without its label (interface 2.4), nil for
@@ -148,7 +151,7 @@ func formatTime(t time.Time, form string) string {
 func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date string) Answer {
 	status, body := http.StatusOK, any(nil)
 	if a.Refusal == nil {
-		body = replyOf(req.Endpoint, a, behavior.Times)
+		body = replies[req.Endpoint](a, behavior.Times)
 	} else {
 		e := errorReply{behavior.ErrorName(a.Refusal.Code), req.TraceID, behavior.LimitName(a.Refusal.Limit), ""}
 		if behavior.Reason {
