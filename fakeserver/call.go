@@ -66,24 +66,6 @@ func (s *Server) runCallback(name func() string, f func()) bool {
 	})
 }
 
-// runOnGoroutine runs f on a separate goroutine, and reports whether it returned. If it did
-// not, the goroutine calls failed before it ends; panicked is nil if f ended its goroutine.
-func runOnGoroutine(f func(), failed func(panicked any)) (ok bool) {
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		defer func() {
-			if panicked := recover(); !ok {
-				failed(panicked)
-			}
-		}()
-		f()
-		ok = true
-	}()
-	<-ended
-	return ok
-}
-
 // stackTrace returns the stack from the function that failed. Only a deferred function
 // may call it, because the stack is gone after that.
 func stackTrace() []byte {

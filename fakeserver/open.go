@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
@@ -65,6 +66,26 @@ func (s *Server) Reset() {
 	g := s.newGeneration() // without the lock, because it calls the function of WithClock
 	defer s.lock().Unlock()
 	s.gen = g // calls under way keep their old generation
+}
+
+// reportUnused reports the required rules that were never used, scripts first, each in
+// its own sentence with the call that came nearest.
+func (s *Server) reportUnused(reportf func(format string, args ...any)) {
+	for _, r := range s.unusedRules() {
+		reportf("%s at %s is required and was never used; calls that it matched: %d; %s", r.description(), r.at, r.matched, r.nearMiss(&s.config, s.kept()))
+	}
+}
+
+// unusedRules returns copies of the required rules that were never used, since other
+// calls may match the rules meanwhile.
+func (s *Server) unusedRules() (unused []rule) {
+	defer s.lock().Unlock()
+	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
+		if r.required && r.hits == 0 {
+			unused = append(unused, *r)
+		}
+	}
+	return unused
 }
 
 // Close ends the fake: from now on it refuses its in-memory clients, on open

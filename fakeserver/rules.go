@@ -192,6 +192,15 @@ type rule struct {
 	removed     bool
 }
 
+// step is one reply of a script: a text, or f if it is set. The zero step is
+// the default reply.
+type step struct {
+	text    *string
+	f       func(Message) Reply
+	rule    *rule    // the script, for messages
+	message *Message // for f
+}
+
 // Format prints the Go call that made the rule, with Nth, From, Times and Chance, for
 // every verb. It shows no keys, and texts only if the fake has WithMessageTexts.
 func (r *rule) Format(f fmt.State, _ rune) {
@@ -337,6 +346,24 @@ func (m Matcher) matchesSafely(e *entry) (matched bool) {
 	return matched
 }
 
+// runOnGoroutine runs f on a separate goroutine, and reports whether it returned. If it did
+// not, the goroutine calls failed before it ends; panicked is nil if f ended its goroutine.
+func runOnGoroutine(f func(), failed func(panicked any)) (ok bool) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer func() {
+			if panicked := recover(); !ok {
+				failed(panicked)
+			}
+		}()
+		f()
+		ok = true
+	}()
+	<-ended
+	return ok
+}
+
 // whyUnused says why a rule has not acted, although its matchers match call c. A script
 // counts only messages that the service has accepted. No rule counts a call that came
 // before the rule was made, or whose connection another rule refused.
@@ -371,24 +398,4 @@ func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
 		serverLock: &s.serverLock, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
 		matchers: slices.Clone(matchers),
 	}
-}
-
-// reportUnused reports the required rules that were never used, scripts first, each in
-// its own sentence with the call that came nearest.
-func (s *Server) reportUnused(reportf func(format string, args ...any)) {
-	for _, r := range s.unusedRules() {
-		reportf("%s at %s is required and was never used; calls that it matched: %d; %s", r.description(), r.at, r.matched, r.nearMiss(&s.config, s.kept()))
-	}
-}
-
-// unusedRules returns copies of the required rules that were never used, since other
-// calls may match the rules meanwhile.
-func (s *Server) unusedRules() (unused []rule) {
-	defer s.lock().Unlock()
-	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
-		if r.required && r.hits == 0 {
-			unused = append(unused, *r)
-		}
-	}
-	return unused
 }

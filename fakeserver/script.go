@@ -122,15 +122,6 @@ func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p,
 // closed or reset.
 func (in *Injection) Required() *Injection { in.require(); return in }
 
-// step is one reply of a script: a text, or f if it is set. The zero step is
-// the default reply.
-type step struct {
-	text    *string
-	f       func(Message) Reply
-	rule    *rule    // the script, for messages
-	message *Message // for f
-}
-
 // nextStepLocked counts a message for all scripts that match it, newest first. It returns
 // the next step of the first script that acts on the message, or the zero step.
 func nextStepLocked(scripts []*rule) (next step) {

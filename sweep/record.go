@@ -236,3 +236,13 @@ func (r *run) forCheck() *Run {
 	}
 	return public
 }
+
+// withoutKeys replaces the service key and the provider keys of the calls in a text.
+func (rec *record) withoutKeys(text string) string {
+	for _, c := range rec.calls {
+		if c.key != "" {
+			text = strings.ReplaceAll(text, c.key, "[key]")
+		}
+	}
+	return strings.ReplaceAll(text, rec.fake.Key(), "[key]")
+}

@@ -202,16 +202,6 @@ func (rec *record) transcript(b *strings.Builder) {
 	}
 }
 
-// withoutKeys replaces the service key and the provider keys of the calls in a text.
-func (rec *record) withoutKeys(text string) string {
-	for _, c := range rec.calls {
-		if c.key != "" {
-			text = strings.ReplaceAll(text, c.key, "[key]")
-		}
-	}
-	return strings.ReplaceAll(text, rec.fake.Key(), "[key]")
-}
-
 // shorten returns the first and the last lines, because an application that never stops
 // calling would fill pages.
 func shorten(lines []string) []string {
