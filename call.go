@@ -20,9 +20,9 @@ import (
 //	  newCall                        checks the arguments, encodes the body
 //	  call.run                       reports to observers, returns the error
 //	    retryloop.Loop.Run           has go-retryablehttp repeat:
-//	      call.Attempt
+//	      call.Attempt               decides, by the table in retry.go, whether another follows
 //	        attempt.run              makes one attempt, see attempt.go
-//	        call.decide              decides, by the table in retry.go, whether another follows
+//	        call.planRetry           decides whether the limit, the time and the budget allow it
 //	      call.Pause                 waits for it
 //	    call.finishError             makes the error from the last attempt
 //
@@ -132,17 +132,12 @@ func (c *call) finishError(stoppedBy error) error {
 	return c.last.withFacts(c.last.failure)
 }
 
-// Attempt makes one attempt, reads the answer's body, and decides whether there is another
-// attempt. cookies are the jar's.
+// Attempt makes one attempt, and decides, by the table in retry.go, whether there is
+// another one. cookies are the jar's.
 func (c *call) Attempt(cookies []string) (status int, header http.Header, again bool) {
 	c.last = attempt{progress: c.last.progress, number: c.last.attempts + 1, cookies: cookies}
-	c.last.run()
-	return c.last.Status, c.last.Header, c.decide()
-}
-
-// decide reports whether there is another attempt, and sets last.next.
-func (c *call) decide() bool {
 	a := &c.last
+	a.run()
 	a.next = a.outcome.idempotent
 	if c.endpoint.Method == http.MethodPost {
 		a.next = a.outcome.post
@@ -151,19 +146,20 @@ func (c *call) decide() bool {
 	case actionSuccess:
 		c.client.retryBudget.succeed()
 	case actionRetry:
-		if wait, again := c.takeRetry(); again {
+		var wait time.Duration
+		if wait, again = c.planRetry(); again {
 			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{a.subject, a.number, a.outcome.name, wait} })
-			return true
+		} else {
+			a.next = actionError
 		}
-		a.next = actionError
 	}
-	return false
+	return a.Status, a.Header, again
 }
 
-// takeRetry decides whether another attempt is allowed. wait is the time until that attempt:
+// planRetry prepares another attempt, if that is allowed. wait is the time until that attempt:
 // after a 429 the call spends it in line for the limit, otherwise in Pause. If the limit, the
 // time or the retry budget forbids the attempt, the failure says so.
-func (c *call) takeRetry() (wait time.Duration, again bool) {
+func (c *call) planRetry() (wait time.Duration, again bool) {
 	c.pause = 0
 	a, maxAttempts := &c.last, c.client.retry.MaxAttempts
 	limited := a.outcome == outcomeLimited
