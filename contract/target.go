@@ -48,7 +48,7 @@ type Target struct {
 	//     waiting, which a preview key allows within one minute.
 	//
 	// To spend the whole day of a preview key, set {Requests: 1000, Creations: 50,
-	// BYOKSets: 5, WarmUps: 3, Wait: time.Hour}.
+	// BYOKSets: 5, WarmUps: 3, Wait: 2 * time.Hour}.
 	//
 	// Without Fresh, a limit may refuse a call in the middle of a case, for example because
 	// of other calls with the key. That breaks no rule. The case then waits for Retry-After
