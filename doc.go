@@ -89,7 +89,7 @@
 // [RetryPolicy].MaxWait, the call does not wait: it returns the error at once, with
 // RetryAfter set if the answer had one.
 //
-// Each attempt spends quota unless it is refused, except those of Status, GetBYOK and
+// Each attempt spends quota unless a 429 refuses it, except those of Status, GetBYOK and
 // ClearBYOK (as we understand interface 4 and 8). So a client, and all clients that With
 // makes of it, share a budget for retries of failures that the service may have seen.
 // Five calls that succeed pay for one retry, and up to 100 such retries are saved.
