@@ -8,9 +8,9 @@ import (
 )
 
 // An Observer gets the events of calls, in order and on the goroutine that calls the
-// method. It must not block. No event holds a key, a message, a prompt or a body. If the
-// service repeats another member of the request in an error, such as customer_ref, so does
-// Err.
+// method. It must not block, and its panic reaches the caller. No event holds a key, a
+// message, a prompt or a body. If the service repeats another member of the request in an
+// error, such as customer_ref, so does Err.
 type Observer interface {
 	// Observe takes one event. ctx is the caller's context, with its values, or the one
 	// that an Observer returned. After a [CallStart], the client uses the returned context

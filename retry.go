@@ -17,7 +17,7 @@ import (
 // value is the default. Which outcomes are retried is fixed: the package
 // documentation has the table.
 type RetryPolicy struct {
-	// MaxAttempts is how many attempts of a call may fail before it gives up. 0 means 3, 1
+	// MaxAttempts is the number of failed attempts after which a call gives up. 0 means 3, 1
 	// means no retries.
 	//
 	// A 429 does not count: the call waits in line and is sent again, until it fails for one
@@ -123,8 +123,8 @@ type retryBudget struct {
 const (
 	successesPerRetry = 5 // successes that pay for a retry
 	maxSuccesses      = 100 * successesPerRetry
-	maxFreeRetries    = 10.0                   // the retries of five failing calls
-	freeRetryEvery    = 500 * time.Millisecond // a single caller that always fails retries no more often
+	maxFreeRetries    = 10.0                   // two retries each for five failing calls
+	freeRetryEvery    = 500 * time.Millisecond // one caller with the default waits retries less often
 )
 
 func (b *retryBudget) succeed() {
