@@ -154,7 +154,7 @@ type Refusal struct {
 
 // Error names the limit and the wait, for callers that do not read the fields.
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("limit %s is closed for %s", r.LimitKey, r.RetryAfter)
+	return fmt.Sprintf("limit %q is closed for %s", r.LimitKey, r.RetryAfter)
 }
 
 // An Engine holds the waiting calls of one API key. While no call waits, the engine keeps no
