@@ -187,7 +187,7 @@ func (f Finding) mergedWith(then Finding) (all Finding, unseen []string) {
 
 // Missing returns a line for each question that an earlier observation of the same target
 // answers and o does not, and for a limit that only the earlier one measured. The line has
-// the day on which the answer was last seen, and the reason why o has none.
+// the day on which the answer was last seen, if it is known, and the reason why o has none.
 func (o *Observation) Missing(earlier *Observation) (lines []string) {
 	earlier = cmp.Or(earlier, new(Observation))
 	for _, q := range reported {
