@@ -79,9 +79,9 @@ func NewClientFromEnv(opts ...Option) (*Client, error) {
 // With returns a client that differs from c by opts and shares the rest with it: the
 // key, the connections (unless opts has WithHTTPClient), the budget of retries (unless
 // opts has WithClock) and the cool-down (unless opts has WithClock, WithoutCoolDown or a
-// Pacer). For a web handler that must fail fast
-// while a batch waits, use [WithoutCoolDown], [WithRetry] with MaxAttempts 1 and
-// [WithTimeout]. A Pacer still makes its calls wait, so give them a deadline.
+// Pacer). For a web handler that must fail fast while a batch waits, use
+// [WithoutCoolDown], [WithRetry] with MaxAttempts 1 and [WithTimeout]. A Pacer still makes
+// its calls wait, so give them a deadline.
 // WithLogger, WithObserver and WithUserAgent add to what c has. A [*ValidationError]
 // says what is wrong with an option.
 func (c *Client) With(opts ...Option) (*Client, error) {

@@ -37,7 +37,7 @@ type Event interface{ subject() Subject }
 // Subject is the call that an [Event] is about.
 type Subject struct {
 	// Call is the number of the call, from 1. A client and the clients that With makes of it
-	// count together; calls that nothing observes and logs do not count.
+	// count together. The calls of a client without an observer or a logger do not count.
 	Call uint64
 	// Endpoint is the endpoint that the method calls.
 	Endpoint Endpoint
