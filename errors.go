@@ -180,8 +180,8 @@ func RetryAfter(err error) (longest time.Duration, asked bool) {
 // may have reached the service, but the answer was lost, cannot be read, or is a 5xx
 // other than the documented 503 of the endpoint (interface 4.2). The client does not
 // retry it, because only the caller knows whether doing it twice is worse than not doing
-// it. After EnableSMS, GetAgent shows the channel. No call shows whether a message or an
-// agent exists.
+// it. After EnableSMS, GetAgent shows the channel. No call shows whether a message arrived,
+// or whether an agent was created.
 type OutcomeUnknownError struct {
 	// Method and Path name the endpoint; Path is the template.
 	Method, Path string
