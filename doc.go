@@ -117,8 +117,8 @@
 //
 // A call fails with the 429
 //
-//   - at once, if the limit opens after its deadline or [RetryPolicy].MaxWait, by
-//     Retry-After or because the client asks less and less often,
+//   - at once, if its next attempt would come after its deadline or [RetryPolicy].MaxWait,
+//     because of Retry-After or because the client asks less and less often,
 //   - at its deadline, if the deadline passes while the call is in line,
 //   - when the service refuses it again, and nobody has got through for the time of
 //     [WithTimeout],

@@ -119,8 +119,8 @@ func WithClock(clock Clock) Option {
 // them, the records of an attempt and of a failed call have trace_id and limit_key, and the
 // records of waits and cool-downs have limit_key. The handler gets the caller's context, or
 // the one that an [Observer] returned. Keys, messages, prompts and bodies are not logged,
-// even if an answer repeats them; of what an error says, only other members of a request,
-// such as customer_ref, may be echoed. The default is to log nothing.
+// even if an answer repeats them. An error that repeats another member of a request, such
+// as customer_ref, is logged with it. The default is to log nothing.
 func WithLogger(logger *slog.Logger) Option {
 	return func(s *settings) error {
 		if logger == nil || isnil.Value(logger.Handler()) { // new(slog.Logger) has no handler

@@ -23,8 +23,8 @@ type request struct {
 	// text that a person wrote, a system prompt or a message.
 	providerKey, userText string
 
-	// Set by newCall. After the first attempt has begun, only waiter changes, and secrets, which
-	// prepares userText when it is first needed.
+	// Set by newCall. Once the first attempt has begun, only two fields change: waiter, and
+	// secrets, which prepares userText at its first use.
 	client     *Client
 	readResult func(*answerBody) // keeps the result of a success
 	ctx        context.Context   // the caller's context, or one that an observer returned

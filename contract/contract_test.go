@@ -273,7 +273,7 @@ func TestLiveRefusals(t *testing.T) {
 			})}
 			all := newShared(tt.wait)
 			err := tt.c.runOn(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: tt.can}, all)
-			assert.False(t, all.failed, "the next case may create the agent")
+			assert.False(t, all.agentFailed, "the next case may create the agent")
 			assert.Equal(t, tt.calls == 1 && !tt.skipped, breaks(err), err)
 			assert.Equal(t, tt.calls, calls, err)
 			assert.Equal(t, tt.skipped, errors.As(err, new(skipped)), err)

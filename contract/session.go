@@ -23,7 +23,7 @@ func (c testCase) runOn(ctx context.Context, target Target, state *shared) error
 	if state.unusable != nil {
 		return skipped(state.unusable.Error())
 	}
-	s := &session{target: target, running: c, ctx: ctx, all: state, began: time.Now()}
+	s := &session{target: target, running: c, ctx: ctx, shared: state, began: time.Now()}
 	s.Caller = rawcall.NewCaller(target.BaseURL, target.HTTPClient, target.Key, target.SecondKey, target.Abilities)
 	s.ClientFrom = target.ClientFrom
 	if target.Abilities != nil && target.Fresh == nil { // earlier cases used limits, or switched the store off
@@ -61,9 +61,9 @@ type shared struct {
 	// the failure are skipped. Cases on fresh targets share the map too.
 	reported *sync.Map
 
-	failed bool          // the agent could not be created
-	agent  string        // the agent that cases share
-	wait   time.Duration // the time that the budget still allows to wait for limits
+	agentFailed bool          // the agent could not be created
+	agent       string        // the agent that cases share
+	wait        time.Duration // the time that the budget still allows to wait for limits
 
 	accepted   bool  // a call with Target.Key was answered with JSON and a status other than 401 and 402
 	unanswered int   // calls in a row without an answer
@@ -78,7 +78,7 @@ type session struct {
 	target  Target
 	running testCase
 	ctx     context.Context
-	all     *shared
+	shared  *shared
 	earlier []answer // the answers so far, except to steps that make many calls
 	broke   bool     // an answer broke a rule
 
@@ -93,17 +93,17 @@ type session struct {
 // agent. After a failure no later case tries again, since each try may cost a creation. The
 // exception is a refusal by a limit, which costs nothing.
 func (s *session) useSharedAgent() error {
-	if s.all.failed {
+	if s.shared.agentFailed {
 		return skipped("an earlier case could not create the agent that the cases share")
 	}
-	if s.all.agent == "" {
+	if s.shared.agent == "" {
 		if err := s.runStep(createAgent.given(200)); err != nil {
-			s.all.failed = s.broke || !errors.As(err, new(skipped))
+			s.shared.agentFailed = s.broke || !errors.As(err, new(skipped))
 			return err
 		}
-		s.all.agent = s.LastAgent
+		s.shared.agent = s.LastAgent
 	}
-	s.Agents[own] = s.all.agent
+	s.Agents[own] = s.shared.agent
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (s *session) failure(a answer, problems ...problem) error {
 		return errors.New(text)
 	}
 	met := fmt.Sprint(p.rule, " by ", a.Name, a.Status, ": ", p.text)
-	if first, again := s.all.reported.LoadOrStore(met, s.running.ID); again {
+	if first, again := s.shared.reported.LoadOrStore(met, s.running.ID); again {
 		return skipped(fmt.Sprintf("not checked: case %s shows a broken rule %s", first, p.rule))
 	}
 	return fmt.Errorf("%s\n%s", text, s.unchecked())
@@ -197,8 +197,8 @@ func (s *session) call(st step, i int) (answer, error) {
 		x, err := s.Do(s.ctx, st.Call)
 		a := answer{x, s.earlier, s.Agents[own], s.passed}
 		s.checkTarget(st.Call, x, err)
-		if s.all.unusable != nil {
-			return a, s.all.unusable
+		if s.shared.unusable != nil {
+			return a, s.shared.unusable
 		}
 		switch {
 		case err != nil:
@@ -242,36 +242,35 @@ func (s *session) givenBack(st step) int {
 	return min(n, 50) // more calls could meet the limit per minute
 }
 
-// checkTarget ends the run on a shared target that cannot be checked: it gave no answer
-// three times in a row, or from the start it refuses Target.Key or answers without JSON, as
-// another server would. None of this breaks a rule.
+// checkTarget ends the run on a shared target that cannot be checked: three calls in a row
+// got no JSON answer, or it refuses Target.Key from the start. Neither breaks a rule.
 func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
-	all, refused := s.all, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
+	state, refused := s.shared, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
-	all.accepted = all.accepted || byOwnKey && !refused && x.Value != nil
-	if byOwnKey && !all.accepted {
+	state.accepted = state.accepted || byOwnKey && !refused && x.Value != nil
+	if byOwnKey && !state.accepted {
 		err = fmt.Errorf("%d without JSON", x.Status)
 	}
-	all.unanswered++
+	state.unanswered++
 	if err == nil {
-		all.unanswered = 0
+		state.unanswered = 0
 	}
 	switch {
 	case s.target.Fresh != nil:
-	case all.unanswered == 3:
-		all.unusable = fmt.Errorf("contract: three calls in a row got no answer; check Target.BaseURL and whether the service is up: %s", rawcall.Cause(err))
-	case byOwnKey && refused && !all.accepted:
-		all.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", x.Status)
+	case state.unanswered == 3:
+		state.unusable = fmt.Errorf("contract: three calls in a row got no JSON answer; check Target.BaseURL and whether the service is up: %s", rawcall.Cause(err))
+	case byOwnKey && refused && !state.accepted:
+		state.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", x.Status)
 	}
 }
 
 // pause waits. If the budget does not allow the wait, it skips the case.
 func (s *session) pause(wait time.Duration, why string) error {
 	if s.target.Abilities == nil {
-		if wait > s.all.wait {
-			return skipped(fmt.Sprintf("%s: %v, of %v of waiting that are left", why, wait, s.all.wait))
+		if wait > s.shared.wait {
+			return skipped(fmt.Sprintf("%s: %v, of %v of waiting that are left", why, wait, s.shared.wait))
 		}
-		s.all.wait -= wait
+		s.shared.wait -= wait
 	}
 	return s.wait(step{wait: wait})
 }

@@ -155,7 +155,7 @@ func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	costs := make([]int, 1<<len(kinds)) // the cost of each set; a set is a number with a bit for each kind that counts
 	for set := range costs {
 		costs[set] = m.cost(calls, func(x rawcall.Exchange) bool {
-			i := slices.IndexFunc(kinds, func(k callKind) bool { return k.made(x) })
+			i := slices.IndexFunc(kinds, func(k callKind) bool { return k.matches(x) })
 			if i < 0 {
 				return x.Status == http.StatusOK && x.Limited()
 			}
@@ -187,8 +187,8 @@ type callKind struct {
 	calls  int
 }
 
-// made reports whether an exchange is a call of this kind.
-func (k callKind) made(x rawcall.Exchange) bool {
+// matches reports whether an exchange is a call of this kind.
+func (k callKind) matches(x rawcall.Exchange) bool {
 	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 

@@ -106,8 +106,8 @@ func (p *probe) find(q question) (why string) {
 // unclear says why a question has no answer.
 type unclear string
 
-// fail ends the current question without an answer. It panics, and find recovers.
-func (p *probe) fail(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
+// giveUp ends the current question without an answer. It panics, and find recovers.
+func (p *probe) giveUp(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
 // answer keeps the answer to a question, with the exchange that shows it as evidence. It
 // does not replace an earlier answer, and drops an answer that repeats a key.
@@ -188,7 +188,7 @@ func (p *probe) wantShortWait(x rawcall.Exchange) {
 		window = time.Hour
 	}
 	if wait, _ := x.RetryAfter(); x.Status == http.StatusTooManyRequests && wait > 2*window {
-		p.fail("no clear answer: a limit that opens in %v refused %s %s", wait, x.Method, x.Path)
+		p.giveUp("no clear answer: a limit that opens in %v refused %s %s", wait, x.Method, x.Path)
 	}
 }
 
@@ -216,7 +216,7 @@ func (p *probe) fill(maxCalls int, c rawcall.Call) (passed int, last rawcall.Exc
 func (p *probe) fillLimit(maxCalls int, c rawcall.Call) (passed int, refused rawcall.Exchange) {
 	passed, refused = p.fill(maxCalls, c)
 	if refused.Status != http.StatusTooManyRequests {
-		p.fail("no clear answer: no limit within %d calls", maxCalls)
+		p.giveUp("no clear answer: no limit within %d calls", maxCalls)
 	}
 	return passed, refused
 }
@@ -226,9 +226,9 @@ func (p *probe) fillLimit(maxCalls int, c rawcall.Call) (passed int, refused raw
 func (p *probe) callOnce(c rawcall.Call) rawcall.Exchange {
 	switch limit := p.budget; {
 	case p.spent.Requests >= min(p.maxRequests, limit.Requests):
-		p.fail("no clear answer within the requests that it may take")
+		p.giveUp("no clear answer within the requests that it may take")
 	case p.spent.Creations > limit.Creations || p.spent.BYOKSets > limit.BYOKSets || p.spent.WarmUps > limit.WarmUps:
-		p.fail("needs a larger budget: calls went through that should have been refused")
+		p.giveUp("needs a larger budget: calls went through that should have been refused")
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, 10*time.Second) // a target may hang or drip
 	defer cancel()
@@ -242,13 +242,13 @@ func (p *probe) callOnce(c rawcall.Call) rawcall.Exchange {
 		p.stopped = fmt.Errorf("observe: three calls in a row got no documented answer, the last one %s; check the address and whether the service is up", problem)
 	}
 	if problem != "" {
-		p.fail("no clear answer: %s %s got %s", c.Method, c.Path, problem)
+		p.giveUp("no clear answer: %s %s got %s", c.Method, c.Path, problem)
 	}
 	p.badAnswers, p.latest = 0, x
 	if c.Key == (rawcall.Key{}) && c.Header != "Authorization" && c.IsEndpoint() {
 		if x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired {
 			p.stopped = fmt.Errorf("observe: the service refuses the key: %d; use a valid key on an active plan", x.Status)
-			p.fail("needs a key that the service takes: it answers %d", x.Status)
+			p.giveUp("needs a key that the service takes: it answers %d", x.Status)
 		}
 		p.counted = append(p.counted, countedCall{p.now(), x})
 	}
@@ -284,13 +284,13 @@ func (p *probe) wait(d time.Duration) {
 		p.target.Abilities.Advance(d)
 		p.skipped += d
 	case p.spent.Wait+d > p.budget.Wait:
-		p.fail("needs %v of waiting, of %v that are left", d.Round(time.Second), (p.budget.Wait - p.spent.Wait).Round(time.Second))
+		p.giveUp("needs %v of waiting, of %v that are left", d.Round(time.Second), (p.budget.Wait - p.spent.Wait).Round(time.Second))
 	default:
 		p.spent.Wait += d
 		select {
 		case <-time.After(d):
 		case <-p.ctx.Done():
-			p.fail("needs more time: %v", p.ctx.Err())
+			p.giveUp("needs more time: %v", p.ctx.Err())
 		}
 	}
 }
@@ -307,7 +307,7 @@ func (p *probe) emptyMinute() {
 // wantStatus fails the current question unless the answer has one of the statuses.
 func (p *probe) wantStatus(x rawcall.Exchange, statuses ...int) {
 	if !slices.Contains(statuses, x.Status) {
-		p.fail("no clear answer: %s %s answered %d", x.Method, x.Path, x.Status)
+		p.giveUp("no clear answer: %s %s answered %d", x.Method, x.Path, x.Status)
 	}
 }
 
@@ -319,7 +319,7 @@ func (p *probe) nothingStored() {
 	case p.budget.BYOKSets > 0:
 		p.mustCall(rawcall.ClearBYOK, 200)
 	default:
-		p.fail("needs a key without a stored provider key, or a BYOK set in the budget")
+		p.giveUp("needs a key without a stored provider key, or a BYOK set in the budget")
 	}
 }
 

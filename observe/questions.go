@@ -274,14 +274,14 @@ func metadataCap(p *probe) any {
 		}
 		if fits(most) {
 			p.bound("metadata_cap", most, 0)
-			p.fail("the cap is larger than the search goes")
+			p.giveUp("the cap is larger than the search goes")
 		}
 		low, high = likely, most+1
 	}
 	low = largest(low, high, fits)
 	if low < least {
 		p.bound("metadata_cap", 0, low)
-		p.fail("the cap is smaller than the search goes")
+		p.giveUp("the cap is smaller than the search goes")
 	}
 	return low
 }
@@ -331,7 +331,7 @@ func fillWarmUps(p *probe) any {
 		p.reasons["refused_operations_spend"] = "no clear answer: some of the limit on warm-ups was spent before"
 	}
 	if p.warmUpsName == nil {
-		p.fail("no clear answer: the 429 names no limit")
+		p.giveUp("no clear answer: the 429 names no limit")
 	}
 	return nil
 }
@@ -340,7 +340,7 @@ func fillWarmUps(p *probe) any {
 // wrong body while the limit on warm-ups is used up.
 func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
 	if wait, _ := refused.RetryAfter(); p.callOnce(rawcall.ReadUnknownAgent).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*time.Minute {
-		p.fail("no clear answer: a limit on requests refused the warm-ups") // a limit per day, or one of few calls a minute
+		p.giveUp("no clear answer: a limit on requests refused the warm-ups") // a limit per day, or one of few calls a minute
 	}
 	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(retryAfter(refused))
 	p.answer("warmup_limit_name", p.warmUpsName, refused)
@@ -393,7 +393,7 @@ func fillMinute(p *probe) any {
 	p.answerWindows(limit, half+rest, refused)
 	// A limit per day whose window ends within minutes refuses only the first calls.
 	if name == nil || labelAt(refused, "limit_key") != name {
-		p.fail("no clear answer: the 429 names no limit, or it may be the limit of a day")
+		p.giveUp("no clear answer: the 429 names no limit, or it may be the limit of a day")
 	}
 	p.answer("minute_limit_name", name, refused)
 	return nil
@@ -407,7 +407,7 @@ func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 		p.answer("windows", p.meter.counting, refused)
 	}
 	if !p.isLimitOfKey(first) {
-		p.fail("no clear answer: the limit that refused calls may be that of the address")
+		p.giveUp("no clear answer: the limit that refused calls may be that of the address")
 	}
 	switch {
 	case p.meter != nil:
@@ -484,7 +484,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 func spentByRefused(p *probe) any {
 	read := rawcall.ReadAgent
 	if p.meter == nil {
-		p.fail("no clear answer: it is not known how the minute counts")
+		p.giveUp("no clear answer: it is not known how the minute counts")
 	}
 	p.agent()
 	p.emptyMinute()
@@ -501,7 +501,7 @@ func spentByRefused(p *probe) any {
 	p.fillLimit(int(p.meter.limit)+10, read)
 	spent := p.meter.fitSpent(p.counted, kinds)
 	if spent == nil {
-		p.fail("no clear answer: which calls went through does not show it, or the key made other calls meanwhile")
+		p.giveUp("no clear answer: which calls went through does not show it, or the key made other calls meanwhile")
 	}
 	return spent
 }

@@ -19,8 +19,8 @@ type budget struct {
 	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
 	allowed       float64       // how many calls a window may hold now; see level
 	evenGap       time.Duration // Window/allowed: the distance at which calls fill the window evenly
-	pace          time.Duration // the distance between calls: evenGap * (1 + extra); trialWait if calls are only counted
-	extra         float64       // at least arrivalMargin/Window
+	pace          time.Duration // the distance between calls: evenGap * (1 + extraNow); trialWait if calls are only counted
+	extraNow      float64       // Extra, but at least arrivalMargin/Window
 	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
 
@@ -138,7 +138,7 @@ func (b *budget) spend(at time.Duration) {
 	}
 	b.add(b.now, b.callWeight)
 	b.Due = max(b.Due, b.now-b.burst) + b.safeDistance()
-	b.Extra = b.extra - b.extra*min(maxExtraShrink, b.extra*b.extra)*float64(b.callWeight)
+	b.Extra = b.extraNow - b.extraNow*min(maxExtraShrink, b.extraNow*b.extraNow)*float64(b.callWeight)
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and after
@@ -196,14 +196,14 @@ func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
 	}
 	if full {
-		b.Extra = min(maxExtra, extraGrowth*b.extra)
+		b.Extra = min(maxExtra, extraGrowth*b.extraNow)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+time.Duration(quietWindows*float64(b.Window))
 }
 
-// spaced reports whether the service seems to space calls, with an Extra so long that an answer
-// can come between two calls. A level below Max shows that the service refused calls for
-// another reason.
+// spaced reports whether the service seems to refuse calls that come too close together, and
+// an answer can come between two calls. A level below Max shows that the service refused calls
+// for another reason.
 func (b *budget) spaced() bool {
 	return b.paced() && b.allowed >= b.max && b.pace-b.evenGap > quickAnswer
 }

@@ -64,12 +64,12 @@ func (l *ledger) budget(i int) budget {
 	b := budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: l.callWeight}
 	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
 	least := float64(b.arrivalMargin) / float64(b.Window)
-	b.extra = max(b.Extra, least)
+	b.extraNow = max(b.Extra, least)
 	b.evenGap = time.Duration(float64(b.Window) / b.allowed)
-	b.pace = time.Duration(float64(b.evenGap) * (1 + b.extra))
+	b.pace = time.Duration(float64(b.evenGap) * (1 + b.extraNow))
 	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
-		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.extra) // smaller as extra grows, because a service that spaces calls refuses bursts
+		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.extraNow) // smaller as Extra grows, because a service that spaces calls refuses bursts
 	}
 	if !b.paced() {
 		b.slotLength, b.pace = b.Window/countedSlots, trialWait

@@ -34,9 +34,9 @@ const (
 	Swallowed Check = "swallowed"
 	// Truth: nothing was reported, but the state of the service differs from the baseline
 	// in more than identifiers and times. The order of an agent's messages counts too, if
-	// all calls come from the scenario's goroutine. After a death, it counts what is
-	// missing after all restarts, in any order, unless the baseline's restarts take
-	// something away as well. Duplicates are for Doubled and LostAgent. Agents that differ
+	// all calls come from the scenario's goroutine. After a death, only what is missing
+	// after all restarts counts, in any order; if the baseline's restarts take something
+	// away as well, nothing does. Duplicates are for Doubled and LostAgent. Agents that differ
 	// only in an ID such as agent_7 are not distinguished. The provider key of an agent is
 	// not compared, since the fake does not show it. An agent for which a fault answered
 	// 404 counts as gone, even if the service still has it: an application may go on with

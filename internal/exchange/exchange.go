@@ -250,7 +250,7 @@ func (rt *roundTrip) leaveQueue(http2 bool) {
 func (rt *roundTrip) getConn(string) {
 	rt.sender.runsHooks.Store(true)
 	f := rt.update(func(f *facts) {
-		f.started, f.connected = true, false // net/http has given up an earlier connection
+		f.lookedForConn, f.connected = true, false // net/http has given up an earlier connection
 		f.checkRepeat()
 	})
 	switch {
@@ -269,7 +269,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 	}
 	rt.leaveQueue(conn != nil)
 	f := rt.update(func(f *facts) {
-		f.started, f.connected = true, true
+		f.lookedForConn, f.connected = true, true
 		if f.checkRepeat(); f.repeat {
 			f.sameConn = conn == rt.conn.Load()
 		} else {
@@ -344,8 +344,8 @@ func (rt *roundTrip) finish() {
 func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	proxyFailed := rt.proxyFailed(err)
 	return rt.update(func(f *facts) {
-		f.started = f.started || proxyFailed // no hook ran, but the hooks would have shown everything
-		f.bodyClosed = !f.maybeRead          // from now on, no goroutine that RoundTrip left behind can read the body
+		f.lookedForConn = f.lookedForConn || proxyFailed // no hook ran, but the hooks would have shown everything
+		f.bodyClosed = !f.maybeRead                      // from now on, no goroutine that RoundTrip left behind can read the body
 	}).failure(err)
 }
 
@@ -353,7 +353,7 @@ func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 // because its Proxy function failed. To find that out, proxyFailed calls the Proxy
 // function once more.
 func (rt *roundTrip) proxyFailed(err error) bool {
-	if rt.httpTransport == nil || rt.httpTransport.Proxy == nil || rt.facts().started {
+	if rt.httpTransport == nil || rt.httpTransport.Proxy == nil || rt.facts().lookedForConn {
 		return false
 	}
 	_, again := rt.httpTransport.Proxy(&rt.request)

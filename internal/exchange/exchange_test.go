@@ -173,8 +173,8 @@ func TestMayBeSent(t *testing.T) {
 		{facts{ended: true}, all},
 		{facts{hasBody: true}, nil},
 		{facts{isHTTPTransport: true}, errs{read, canceled, timeout, errGoAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
-		{facts{maybeRead: true, started: true}, nil},
-		{facts{maybeRead: true, started: true, hasBody: true}, all},
+		{facts{maybeRead: true, lookedForConn: true}, nil},
+		{facts{maybeRead: true, lookedForConn: true, hasBody: true}, all},
 		{facts{connected: true}, errs{read, errDial, canceled, timeout, errGoAway}},
 		{facts{connected: true, isHTTPTransport: true}, errs{canceled, timeout}},
 		{facts{connected: true, isHTTPTransport: true, ended: true}, all},

@@ -46,9 +46,9 @@ const (
 type facts struct {
 	isHTTPTransport bool      // the transport is net/http's own
 	hasBody         bool      // the request has a body
-	maybeRead       bool      // the body may have been read before there was a connection; or there is none, and the method is POST
+	maybeRead       bool      // the body may have been read before there was a connection, or the request is a POST without a body
 	bodyClosed      bool      // the body was not read, and cannot be read any more
-	started         bool      // the transport has looked for a connection (GetConn or GotConn)
+	lookedForConn   bool      // the transport has looked for a connection (GetConn or GotConn)
 	connected       bool      // the transport has a connection (GotConn)
 	http2           bool      // a connection was HTTP/2
 	reused          bool      // the connection was used before
@@ -154,7 +154,7 @@ func (f facts) mayBeSent(err error) bool {
 		// The header may be on its way. Only net/http's own transport can rule that out, and
 		// only if nothing ended the try.
 		return f.ended || !f.isHTTPTransport || errors.Is(err, context.Canceled) || isTimeout(err)
-	case f.started, f.hasBody:
+	case f.lookedForConn, f.hasBody:
 		// The hooks show that there was no connection. Or the transport has not read the body,
 		// for example because its circuit breaker is open.
 		return false
@@ -174,7 +174,7 @@ func (f *facts) noteRead() { f.maybeRead = f.maybeRead || !f.connected }
 // there is no body, the hooks are believed: otherwise each failed dial would leave the
 // request in doubt.
 func (f facts) maybeSentUnseen() bool {
-	certain := f.started && (f.isHTTPTransport || !f.hasBody)
+	certain := f.lookedForConn && (f.isHTTPTransport || !f.hasBody)
 	return f.maybeRead && !certain
 }
 

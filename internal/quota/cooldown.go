@@ -80,7 +80,7 @@ type gate struct {
 	traceID      string        // the trace_id of the answer that closed it
 	random       float64       // for jitter; the same for all callers, so that they keep their order
 	lastAccepted time.Duration // when a call last got through
-	dueToOpen    time.Duration // when it was last due to open; patience counts until then, not until a frozen program really opened it
+	dueToOpen    time.Duration // when it was last due to open; patience counts until then, because a frozen program opens it later
 	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
 

@@ -56,8 +56,7 @@ func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.Cook
 		RetryMax:     math.MaxInt, // Attempt decides
 		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.again, nil },
 		PrepareRetry: func(*http.Request) error { return call.Pause() },
-		// No backoff here: Pause has waited already, by the client's clock, which the library
-		// does not know.
+		// No backoff here: the library calls Pause next, which waits by the client's clock.
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
