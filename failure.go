@@ -28,11 +28,10 @@ func (p *progress) longestWait() (longest time.Duration, beyond string) {
 
 // whyRefused returns why the engine refuses a call: the service has refused every call for the
 // time of WithTimeout (see Refusal.Patience), or the limit opens too late. opens is the time
-// until it opens. Under WithoutCoolDown the call waits alone, so the sentence about every call
-// in line is about this call.
+// until it opens.
 func (p *progress) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
 	if refusal.Patience > 0 {
-		return fmt.Errorf("the service has refused every call in line for %s", roundDuration(refusal.Patience))
+		return fmt.Errorf("nobody in line has got through for %s", roundDuration(refusal.Patience))
 	}
 	return p.whyTooLong(opens)
 }

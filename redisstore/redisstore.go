@@ -41,13 +41,15 @@ func New(client redis.Scripter) *Store {
 	return &Store{client}
 }
 
-// The value in Redis is the version, followed by the pacer's value. The version is a rand.Text
-// of 26 characters.
+// versionLength is the length in bytes of a version. The value in Redis is the version, followed
+// by the pacer's value.
+const versionLength = 26
+
 var (
 	load = redis.NewScript(`local time = redis.call('TIME')
 return {redis.call('GET', KEYS[1]) or '', time[1], time[2]}`)
 
-	swap = redis.NewScript(`if redis.call('GETRANGE', KEYS[1], 0, 25) ~= ARGV[1] then return 0 end
+	swap = redis.NewScript(`if redis.call('GETRANGE', KEYS[1], 0, #ARGV[2] - 1) ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], ARGV[2] .. ARGV[3], 'PX', ARGV[4])
 return 1`)
 )
@@ -62,7 +64,7 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 	}
 	seconds, _ := strconv.ParseInt(reply[1], 10, 64)
 	micros, _ := strconv.ParseInt(reply[2], 10, 64)
-	n := min(len(reply[0]), len(rand.Text()))
+	n := min(len(reply[0]), versionLength)
 	return []byte(reply[0][n:]), reply[0][:n], time.Unix(seconds, micros*1000), nil
 }
 
@@ -71,7 +73,7 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 // shorter. If the key has another version, swapped is false and err is nil. An error wraps the
 // error of go-redis or of ctx. After an error, the value may or may not be set.
 func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
-	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text(), value, max(1, ttl.Milliseconds())).Int()
+	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text()[:versionLength], value, max(1, ttl.Milliseconds())).Int()
 	if err != nil {
 		return false, fmt.Errorf("redisstore: %w", err)
 	}
