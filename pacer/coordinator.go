@@ -94,7 +94,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 		c.questions = append(c.questions, class)
 		c.startStepLocked()
 	}
-	return quota.Schedule{AskAgain: now + longestSleep, Key: s.Key, TraceID: s.TraceID}
+	return quota.Schedule{AskAgain: quota.Never, Key: s.Key, TraceID: s.TraceID}
 }
 
 // scheduleLocked translates the ledger's Schedule into the engine's time, and says since when

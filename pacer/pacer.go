@@ -27,7 +27,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -90,7 +89,7 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 	c.engine.Update(func(now time.Duration) {
 		c.ledger = ledger{state: newState(bounds, now), bounds: bounds, member: rand.Int64(), callWeight: 1}
 		if c.store == nil {
-			c.retryAt = math.MaxInt64
+			c.retryAt = quota.Never
 			c.ledger.Members[c.ledger.member] = c.ledger.Now
 		}
 	})

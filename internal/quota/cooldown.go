@@ -55,7 +55,7 @@ type classState struct {
 	gate    *gate       // the gate at which the calls of the class wait; nil: no limit holds them back
 	// The gate closed without a refusal of this class. Perhaps its limit only has the same name,
 	// so one call tries at trialAt, and the next one trialDelay later, which doubles each time.
-	// never: the limit has refused the class itself, so no call tries.
+	// Never: the limit has refused the class itself, so no call tries.
 	trialAt, trialDelay time.Duration
 }
 
@@ -172,7 +172,7 @@ func (g *gate) backoffEnd(fruitless, waiting int, first *Waiter) time.Duration {
 	longest := max(minBackoff, MaxBackoff/time.Duration(max(1, waiting)))
 	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
 	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
-	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, never/2)
+	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
 	opens := min(g.closedAt+backoff, patience, first.deadline-answerWait)
 	return max(opens, g.end, g.closedAt+min(backoff, minBackoff))
 }
@@ -215,7 +215,7 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger b
 	}
 	if r != nil {
 		r.record(o)
-	} else if passed && held && state.trialAt < never { // the limit has not refused the class itself since the trial began
+	} else if passed && held && state.trialAt < Never { // the limit has not refused the class itself since the trial began
 		state.gate = nil
 	}
 	if !o.Refused {
@@ -258,7 +258,7 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 		case state.gate != g:
 			continue
 		case i == class, i == class|1:
-			state.trialAt = never
+			state.trialAt = Never
 		case wasOpen:
 			state.trialAt, state.trialDelay = now+first, 2*firstTrial
 		}

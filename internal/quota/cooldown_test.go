@@ -57,7 +57,7 @@ func play(random float64) *played {
 
 // classify makes a call without a deadline.
 func (p *played) classify(call *spec.Endpoint) *Waiter {
-	w := &Waiter{Endpoint: call, MaxWait: never / 4, acquisition: acquisition{deadline: never}}
+	w := &Waiter{Endpoint: call, MaxWait: Never / 4, acquisition: acquisition{deadline: Never}}
 	p.Classify(context.Background(), w)
 	return w
 }
@@ -242,7 +242,7 @@ func TestGapShrinksByAHalf(t *testing.T) {
 // A caller's patience counts from the last call that passed, not from when the caller came.
 func TestPatienceCountsFromTheLastPass(t *testing.T) {
 	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h}, reading()
-	w.limitedSince, w.deadline = h-4*time.Minute, never
+	w.limitedSince, w.deadline = h-4*time.Minute, Never
 	assert.Equal(t, h+64*s, g.backoffEnd(3, 1, w), "after the longest backoff: patience lasts until h + 5 min")
 }
 
@@ -255,7 +255,7 @@ func TestRefusedCreation(t *testing.T) {
 		{true, false, false},
 	} {
 		for _, before := range []bool{false, true} { // a creation without a key was refused before, for a second
-			p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: never / 4, acquisition: acquisition{deadline: never}}
+			p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: Never / 4, acquisition: acquisition{deadline: Never}}
 			if before {
 				p.Done(h/2, &Waiter{Endpoint: create}, *refuses("", s))
 			}
@@ -273,11 +273,11 @@ func TestRefusedCreation(t *testing.T) {
 // Opens, by which calls are refused.
 func TestJitter(t *testing.T) {
 	for _, tt := range []struct{ deadline, maxWait, want time.Duration }{
-		{never, never / 4, 22*s + s/4},
-		{21 * s, never / 4, 20*s + s/2},
-		{never, 21 * s, 20*s + s/2},
-		{20 * s, never / 4, 20 * s},
-		{never, s, 20 * s},
+		{Never, Never / 4, 22*s + s/4},
+		{21 * s, Never / 4, 20*s + s/2},
+		{Never, 21 * s, 20*s + s/2},
+		{20 * s, Never / 4, 20 * s},
+		{Never, s, 20 * s},
 	} {
 		p := play(1)
 		p.answer(0, message, refuses("k", 20*s))

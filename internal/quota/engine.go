@@ -46,9 +46,10 @@ type Rule interface {
 	// is the next call in the queue. If waiting is 0, Ask grants nothing: it only says how
 	// long first would wait, as far as the rule knows without a store.
 	//
-	// A slow rule returns a Schedule that only says when to ask again, and names the limit. It
-	// works on a goroutine that it starts with Engine.Background, and passes the result to
-	// Engine.DeliverLocked. The engine asks it again before that, if there was a reset.
+	// A slow rule returns a Schedule that only names the limit, with AskAgain Never. It works
+	// on a goroutine that it starts with Engine.Background, and passes the result to
+	// Engine.DeliverLocked. The engine asks it again before that, if there was a reset. It sets
+	// no alarm: while the rule works, a sleep would make a fake's clock run ahead.
 	Ask(now time.Duration, first *Waiter, waiting int) Schedule
 	// Done learns how a granted attempt ended. The engine then asks again about all
 	// classes. An attempt that was not sent gives its grant back. closedLonger is true if a
@@ -78,8 +79,8 @@ type Schedule struct {
 	TraceID      string        // the trace_id of the refusal that closed the limit; empty if not known
 }
 
-// never is later than every other time.
-const never = 1 << 62
+// Never is later than every other time.
+const Never = 1 << 62
 
 // Grant allows one attempt to be sent.
 type Grant struct {
@@ -116,7 +117,7 @@ type acquisition struct {
 	TraceID string        // the trace_id of the answer that closed the limit, if the call left the line without a grant
 
 	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
-	deadline   time.Duration // of the context; never: it has none
+	deadline   time.Duration // of the context; Never: it has none
 	untilGrant time.Duration // from the grant to Grant.At
 	round      int           // the call's round in the line
 	inLine     bool
@@ -169,7 +170,7 @@ type Engine struct {
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
 	grants      int64         // counts the deliveries that granted a call; see queue.lastGrant
-	alarm       time.Duration // when the next queue is due; never: no queue is, until a call enters, leaves or is done
+	alarm       time.Duration // when the next queue is due; Never: no queue is, until a call enters, leaves or is done
 	cancelAlarm func()        // ends the alarm's goroutine
 }
 
@@ -185,7 +186,7 @@ type queue struct {
 // NewEngine returns an engine that reads the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
 	// The engine's time begins at an hour, because a time of 0 means "not set".
-	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, queues: map[Class]*queue{}, alarm: never, cancelAlarm: func() {}}
+	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, queues: map[Class]*queue{}, alarm: Never, cancelAlarm: func() {}}
 }
 
 // Acquire waits until the attempt may be sent. Its error is a *Refusal, the error of ctx, or
@@ -230,7 +231,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	}
 	// A sleep by a user's clock may never end. So the alarm starts again, by the clock of this
 	// call, unless calls wait by the real clock already.
-	if e.alarm == never || e.clock != (RealClock{}) {
+	if e.alarm == Never || e.clock != (RealClock{}) {
 		e.clock, e.alarm = w.Clock, 0
 	}
 	e.serveLocked()
@@ -285,7 +286,7 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		return
 	}
 	e.cancelAlarm()
-	if e.alarm = at; at == never {
+	if e.alarm = at; at == Never {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -297,7 +298,7 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		}
 		e.withLock(clock, func(now time.Duration) {
 			if ctx.Err() == nil { // no other alarm has replaced this one
-				e.alarm, e.elapsed = never, max(now, at) // move on even if the clock stands still, else the queue is never due
+				e.alarm, e.elapsed = Never, max(now, at) // move on even if the clock stands still, else the queue is never due
 				e.serveLocked()
 			}
 		})
@@ -307,18 +308,18 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		if err == nil || ctx.Err() != nil {
 			return nil
 		}
-		e.alarm = never
+		e.alarm = Never
 		return fmt.Errorf("the clock does not wait: %w", err)
 	})
 }
 
 // startWait sets when the call entered and how long it can wait.
 func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
-	w.entered, w.deadline = now, never
-	w.MaxWait, w.Patience = min(w.MaxWait, never/2), min(w.Patience, never/2) // a time plus either must not overflow
+	w.entered, w.deadline = now, Never
+	w.MaxWait, w.Patience = min(w.MaxWait, Never/2), min(w.Patience, Never/2) // a time plus either must not overflow
 	w.limitedSince = cmp.Or(w.limitedSince, now)
 	if deadline, has := ctx.Deadline(); has {
-		w.deadline = now + min(time.Until(deadline), never/2)
+		w.deadline = now + min(time.Until(deadline), Never/2)
 	}
 }
 
@@ -414,7 +415,7 @@ func (e *Engine) WaitingLocked(in func(Class) bool) (n int) {
 // call of one endpoint does not wait for a batch on another endpoint.
 func (e *Engine) serveLocked() {
 	for {
-		now, alarm := e.elapsed, time.Duration(never)
+		now, alarm := e.elapsed, time.Duration(Never)
 		var due *queue
 		for _, q := range e.queues {
 			switch {

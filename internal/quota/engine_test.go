@@ -301,7 +301,7 @@ func (r *stub) Ask(now time.Duration, first *Waiter, _ int) Schedule {
 		r.engine.Update(func(time.Duration) { r.engine.DeliverLocked(class, answer) })
 		return nil
 	}, func(err error) error { r.ended++; return err })
-	return Schedule{AskAgain: never}
+	return Schedule{AskAgain: Never}
 }
 
 // TestRulesThatFail checks that a rule that panics, or never grants in time, ends the calls that
