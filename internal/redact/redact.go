@@ -104,8 +104,8 @@ type secret struct {
 }
 
 // newSecret prepares a secret for the search. Its encodings are base64, hexadecimal digits,
-// and the numbers that Go prints for bytes. They encode the secret as it is, or as JSON has
-// it in the request's body.
+// and the numbers of its bytes as Go, or a list in another language, prints them. They encode
+// the secret as it is, or as JSON has it in the request's body.
 //
 // Base64 turns each group of three bytes into four letters. The number of bytes before the
 // secret decides whether its first, second or third byte begins a group, so there are three
@@ -127,8 +127,8 @@ func newSecret(text string, parts *parts) secret {
 			add(base64.RawStdEncoding.AppendEncode(nil, part)[:letters])
 		}
 		part := []byte(begin[:min(len(begin), parts.firstEncoded*6/8)]) // as many bytes as the base64 holds
-		for _, form := range []string{"%x", "% x", "%d"} {
-			add([]byte(strings.Trim(fmt.Sprintf(form, part), "[]")))
+		for _, printed := range []string{fmt.Sprintf("%x", part), fmt.Sprintf("% x", part), fmt.Sprint(part), strings.ReplaceAll(fmt.Sprint(part), " ", ", ")} {
+			add([]byte(strings.Trim(printed, "[]")))
 		}
 	}
 	return s
