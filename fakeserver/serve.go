@@ -154,7 +154,7 @@ func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.
 // recordRefusal records why the service refused a call, without the keys of the call.
 func (c *call) recordRefusal(r *service.Refusal, behavior *service.Behavior, now time.Time) {
 	shown := &c.record
-	shown.Code, shown.LimitKey = behavior.ErrorName(r.Code), behavior.LimitName(r.Limit)
+	shown.Code, shown.LimitKey = c.Secrets.Clean(behavior.ErrorName(r.Code)), behavior.LimitName(r.Limit)
 	shown.Reason, shown.Member = c.Secrets.Clean(wire.Reason(r)), c.Secrets.Clean(cmp.Or(r.UnknownMember, r.Field))
 	shown.Why = c.Secrets.Clean(wire.Why(r, now))
 }
