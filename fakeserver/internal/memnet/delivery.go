@@ -76,9 +76,9 @@ func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
 	// No more bytes follow: now the connection ends as the delivery says. If the delivery is
 	// Stays or GoesAway, there is nothing to do.
 	switch {
-	case req.ProtoMajor == 2 && (whole || a.Ends == Closes && a.Sent != Nothing):
-		// The stream ends, and the client knows from the length that something is
-		// missing.
+	case whole, req.ProtoMajor == 2 && a.Ends == Closes && a.Sent != Nothing:
+		// Nothing is missing, or the stream ends, and the client knows from the length that
+		// something is.
 	case a.Ends == Closes:
 		panic(http.ErrAbortHandler)
 	case a.Ends == Resets:
