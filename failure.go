@@ -65,7 +65,7 @@ func (p *progress) ctxErr() error {
 // error is about another call: errgroup, for one, cancels the context of all calls with
 // the first one's error.
 func (p *progress) redactCause(ctx context.Context, err error) error {
-	return p.secrets.Error(isOwn, cmp.Or(ctx.Err(), p.ctxErr()), err, context.Cause(ctx))
+	return p.secrets.Error(isOwn, cmp.Or(ctx.Err(), p.ctxErr()), err, cmp.Or(context.Cause(ctx), context.Cause(p.ctx)))
 }
 
 // refusal turns the error of the engine or of the user's limiter into the call's error,
