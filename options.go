@@ -29,7 +29,8 @@ type Option func(*settings) error
 // WithHTTPClient sends calls through hc: the client uses its Transport, Jar and Timeout.
 // A Timeout of more than 0 bounds each attempt. A nil Transport is http.DefaultTransport,
 // as in net/http. hc is copied and never changed, its CheckRedirect is not used because
-// the client follows no redirect, and its idle connections are never closed. Clients of
+// the client follows no redirect, and its idle connections are never closed. A Transport
+// that ignores the context of a request can hold a call beyond its deadline. Clients of
 // many API keys share connections if all get one http.Transport. Give it a
 // MaxIdleConnsPerHost, because net/http's default keeps only two, and pings
 // (HTTP2.SendPingTimeout): without them, calls over HTTP/2 hang on a dead path until their

@@ -152,14 +152,14 @@ func inJSON(text string) string {
 }
 
 // fold maps bytes that proxies and encodings exchange to the same byte, in place:
-// net/http changes the case of header names, "+" is a space in a query, numbers have a space
-// or a comma between them, and the base64 of URLs has "-" and "_" in place of "+" and "/".
+// net/http changes the case of header names, "+" is a space in a query, numbers have a space,
+// a comma or a colon between them, and the base64 of URLs has "-" and "_" in place of "+" and "/".
 func fold(text []byte) []byte {
 	for i, c := range text {
 		switch {
 		case 'A' <= c && c <= 'Z':
 			text[i] += 'a' - 'A'
-		case c <= ' ' || c == '+' || c == ',':
+		case c <= ' ' || c == '+' || c == ',' || c == ':':
 			text[i] = '-'
 		case c == '/':
 			text[i] = '_'

@@ -89,7 +89,7 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 				}
 			}
 		}
-		for _, encoded := range []string{fmt.Sprintf("%x", key), fmt.Sprintf("%X", key), fmt.Sprintf("% x", key), fmt.Sprint([]byte(key)), eachByte(key, "%d,"), eachByte(key, "%d, ")} {
+		for _, encoded := range []string{fmt.Sprintf("%x", key), fmt.Sprintf("%X", key), fmt.Sprintf("% x", key), fmt.Sprint([]byte(key)), eachByte(key, "%d,"), eachByte(key, "%d, "), eachByte(key, "%02x:")} {
 			assert.Equal(t, Redacted, redactor.Hide("<"+encoded+">", InText), encoded)
 		}
 		for cut := min(public+10, len(key)); cut <= len(key); cut++ {
