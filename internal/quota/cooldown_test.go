@@ -246,6 +246,18 @@ func TestPatienceCountsFromTheLastPass(t *testing.T) {
 	assert.Equal(t, h+64*s, g.backoffEnd(3, 1, w), "after the longest backoff: patience lasts until h + 5 min")
 }
 
+// At a limit that has closed for the first time, patience counts from then, even if the call has
+// waited for another limit before.
+func TestPatienceBeginsAtEachLimit(t *testing.T) {
+	p := play(0)
+	p.answer(0, message, refuses("minute", 600*s))
+	p.answer(600*s, message, refuses("day", 10*s))
+	p.ask(610*s, message, 9)
+	p.answer(610*s, message, refuses("day", 10*s))
+	schedule := p.ask(611*s, message, 9)
+	assert.Equal(t, []time.Duration{h + 600*s, h + 610*s}, []time.Duration{schedule.RefusedSince, schedule.RefusedUntil})
+}
+
 // A creation with a provider key spends what one without spends, so it waits too (interface
 // 8.3). A creation without a key does not wait for the limit on BYOK sets.
 func TestRefusedCreation(t *testing.T) {
