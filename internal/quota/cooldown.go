@@ -209,13 +209,13 @@ func (g *gate) open(now, due time.Duration) {
 // Done implements Rule.
 func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
-	r, held := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
-	if state.gate != nil && passed && held {
+	r, _ := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
+	if state.gate != nil && passed {
 		state.gate.lastAccepted = now // also if the class leaves this gate below: both may share one limit
 	}
 	if r != nil {
 		r.record(o)
-	} else if passed && held && state.trialAt < Never { // the limit has not refused the class itself since the trial began
+	} else if passed && state.trialAt < Never { // the limit has not refused the class itself since the trial began
 		state.gate = nil
 	}
 	if !o.Refused {
@@ -242,7 +242,7 @@ func (c *CoolDown) ClockReset() {
 func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (closedLonger bool) {
 	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOfLocked(o.LimitKey, class)
 	for _, i := range []int{class, class | 1} {
-		if old := c.classes[i].gate; old == nil || !old.closed || old.end <= now+retryAfter {
+		if old := c.classes[i].gate; old == nil || old.end <= now+retryAfter {
 			c.classes[i].gate = g
 		}
 	}

@@ -102,7 +102,7 @@ func TestCoolDown(t *testing.T) {
 			{"the eighth is refused", 20 * s, message, 99, 1, refuses("k", 70*s), 90 * s},
 			{"as many go as then, and 7 in 70 s is a gap of 10 s", 90 * s, message, 99, 7, passes, 100 * s},
 			{"one goes after the gap, which shrinks", 100 * s, message, 99, 1, passes, 100*s + shrunk(10*s, 1)},
-			{"and shrinks more", 110 * s, message, 99, 1, passes, 110*s + shrunk(shrunk(10*s, 1), 2)},
+			{"and shrinks more, for two who wait", 110 * s, message, 2, 1, passes, 110*s + shrunk(shrunk(10*s, 1), 2)},
 			{"a lone caller is not held up by the pace of many", 110 * s, message, 1, 0, nil, 111 * s},
 			{"it goes after a second", 111 * s, message, 1, 1, passes, 0},
 			{"and the pace is forgotten", 111 * s, message, 99, 9, passes, 0},
@@ -124,6 +124,9 @@ func TestCoolDown(t *testing.T) {
 			{"the next is refused", 815 * s, message, 99, 1, refuses("k", 59*s), 874 * s},
 			{"31 passed in 62 s, so the gap is 2 s again", 874 * s, message, 99, 1, refuses("k", 60*s), 934 * s},
 			{"nobody passed, so the gap grows by a quarter", 934 * s, message, 99, 15, passes, 934*s + grown(2*s)},
+			{"a 16th passes", 938 * s, message, 99, 1, passes, 0},
+			{"the next is refused", 942 * s, message, 99, 1, refuses("k", 6*s), 948 * s},
+			{"more passed than before, and 16 in 14 s is a gap below a second", 948 * s, message, 99, 16, passes, 948*s + 14*s/16},
 		}},
 		{"a gap is 15 s at most", 0, []step{
 			{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
@@ -134,7 +137,7 @@ func TestCoolDown(t *testing.T) {
 		{"a call without an answer counts as passed", 0, []step{
 			{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
 			{"one goes", 10 * s, message, 99, 1, nil, 11 * s},
-			{"another one goes", 11 * s, message, 99, 1, nil, 12 * s},
+			{"another one goes", 11 * s, message, 1, 1, nil, 12 * s},
 			{"the third is refused", 12 * s, message, 99, 1, refuses("k", 18*s), 30 * s},
 			{"two passed in 20 s", 30 * s, message, 99, 2, passes, 40 * s},
 		}},
@@ -158,7 +161,9 @@ func TestCoolDown(t *testing.T) {
 			{"under another name for 5 h, before which none tries", 0, message, 1, 0, refuses("day", 5*h), 5 * h},
 			{"a shorter wait under the first name changes nothing", 0, message, 1, 0, refuses("a", 10*s), 5 * h},
 		}},
-		{"without a name each endpoint is on its own", 0, []step{
+		{"each name is on its own, and without a name each endpoint", 0, []step{
+			{"a message is refused for 30 s", 0, message, 1, 1, refuses("a", 30*s), 30 * s},
+			{"a read under another name for 25 s", 0, read, 1, 1, refuses("b", 25*s), 25 * s},
 			{"a creation is refused for 10 s", 0, create, 1, 1, refuses("", 10*s), 10 * s},
 			{"a warm-up for 20 s", 0, warmUp, 1, 1, refuses("", 20*s), 20 * s},
 			{"the creation goes", 10 * s, create, 1, 1, passes, 0},
@@ -212,6 +217,7 @@ func TestCoolDown(t *testing.T) {
 					schedule := p.ask(step.at, step.call, step.waiting)
 					assert.Empty(t, schedule.Grants, step.says)
 					assert.Equal(t, step.until, schedule.AskAgain-h, "%s: until when no other goes", step.says)
+					assert.LessOrEqual(t, schedule.AskAgain, schedule.Turn, "%s: the forecast of the wait", step.says)
 				}
 			}
 		})
@@ -226,7 +232,7 @@ func TestRefusedDuringATrial(t *testing.T) {
 	p.ask(s, read, 1)
 	p.answer(s, message, refuses("k", 60*s))
 	assert.Empty(t, p.ask(2*s, read, 0).Grants, "a forecast")
-	assert.Len(t, p.ask(2*s, read, 1).Grants, 1, "the trial")
+	assert.True(t, p.ask(2*s, read, 1).Grants[0].ReportSuccess, "the trial, which frees the class if it passes")
 	p.Done(h+2*s, p.classify(read), *refuses("k", 60*s))
 	p.answer(2*s, read, passes)
 	assert.Equal(t, h+62*s, p.ask(2*s, read, 1).AskAgain)
@@ -317,7 +323,7 @@ func TestClosedLonger(t *testing.T) {
 		{1100 * time.Millisecond, 10 * s, false},
 		{3 * s, 10 * s, true},
 	} {
-		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("k", tt.asked)), "%+v", tt)
+		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("", tt.asked)), "%+v", tt)
 	}
 	assert.False(t, p.answer(3*s, read, refuses("another", 5*s)), "reads wait for longer already")
 }

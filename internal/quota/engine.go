@@ -454,10 +454,8 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	} else {
 		s.AskAgain = max(s.AskAgain, now+minAskAgain)
 	}
-	// Look for calls to refuse only if the turns now come later than before, by more than
-	// half a gap, or were not known. A look at 500 waiting calls after each grant would be
-	// slow.
-	movedBack := s.earliest(0) > q.schedule.earliest(granted)+q.schedule.Gap/2
+	// Look for calls to refuse only if the turns now come later than before, or were not known.
+	movedBack := s.earliest(0) > q.schedule.earliest(granted)
 	for _, g := range s.Grants {
 		if len(q.line.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
@@ -615,10 +613,8 @@ func (RealClock) Now() time.Time { return time.Now() }
 
 // Sleep waits for d, and returns the error of ctx if ctx ends first.
 func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-ctx.Done():
 	}
 	return ctx.Err()

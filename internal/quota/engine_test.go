@@ -223,11 +223,11 @@ func TestAnotherClock(t *testing.T) {
 	})
 }
 
-// A message does not wait for all calls of another class that came before it. While no answer
-// comes, one call goes each second.
+// Messages do not wait for all calls of another class that came before them: every second call
+// is a message. While no answer comes, one call goes each second.
 func TestClassesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := closed(9 * s)
+		e, began := closed(9*s), time.Now()
 		w := &Waiter{Endpoint: message, MaxWait: h, Clock: RealClock{}}
 		e.Done(w, *refuses("k", 9*s)) // so that both classes wait at the same gate
 		var group sync.WaitGroup
@@ -235,8 +235,10 @@ func TestClassesTakeTurns(t *testing.T) {
 			group.Go(func() { assert.NoError(t, e.Acquire(t.Context(), reading())) })
 		}
 		synctest.Wait()
-		require.NoError(t, e.Acquire(t.Context(), w))
-		assert.LessOrEqual(t, w.Waited, 10*s)
+		for n := range 10 {
+			require.NoError(t, e.Acquire(t.Context(), w))
+			assert.InDelta(t, 9.5+2*float64(n), time.Since(began).Seconds(), 0.5, "message %d", n)
+		}
 		for _, o := range []*Outcome{unsent, passes} {
 			e.Done(w, *o)
 			assert.Equal(t, o == unsent, w.Unserved, "only a call that gave its grant back goes before new ones")
@@ -439,4 +441,8 @@ func TestLineAgainstANaiveOne(t *testing.T) {
 func TestOpenLimitIsTried(t *testing.T) {
 	schedule := Schedule{Opens: h, RefusedSince: 1, RefusedUntil: h}
 	assert.Nil(t, schedule.refusal(&Waiter{MaxWait: h, Patience: s}, 0, h))
+	schedule.Opens++
+	late := reading()
+	late.startWait(t.Context(), h)
+	assert.Nil(t, schedule.refusal(late, 0, h), "patience begins when the call comes")
 }
