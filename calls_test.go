@@ -76,6 +76,9 @@ var verdicts = []callCase{
 	{rule: "A pause is made once.", do: get, given: inOrder(busy("10"), tooMany("1", "k"), okAnswer), want: "unknown, not done, done, 11s"},
 	{rule: "A call that ends in a later pause does not blame an earlier 429.",
 		do: leaving(1200*time.Millisecond, get), given: inOrder(tooMany("1", ""), bare(502)), want: "not done, unknown: ErrServer " + userLeft + ", 1.2s"},
+	{rule: "A context that an observer made from nothing is ignored, so the caller can still leave.",
+		do: leaving(time.Second, get), opts: options{at("CallStart", func(context.Context) context.Context { return context.Background() })},
+		given: each(hang), want: "unknown: context.Canceled context.DeadlineExceeded io.ErrUnexpectedEOF, 1s"},
 	{rule: "The backoff doubles, up to 8 s.",
 		do: get, opts: retries(policy{MaxAttempts: 5, MinWait: 3 * time.Second}),
 		given: each(notDialed), want: strings.Repeat("not done, ", 5) + "25s"},
@@ -89,8 +92,8 @@ var verdicts = []callCase{
 		do: get, opts: tireless, given: inOrder(append(slices.Repeat([]answer{notDialed}, 15), okAnswer)...),
 		want: strings.Repeat("not done, ", 15) + "done, 32.767µs"},
 	{rule: "A MinWait above 8 s does not double.",
-		do: get, opts: retries(policy{MinWait: 90 * time.Second}),
-		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 3m0s"},
+		do: get, opts: retries(policy{MinWait: 9 * time.Second}),
+		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 18s"},
 	{rule: "A MaxWait below the default MinWait is the MinWait.",
 		do: get, opts: maxWait(time.Millisecond),
 		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 2ms"},
@@ -255,6 +258,8 @@ var worded = []callCase{
 		given: inOrder(tooMany("1", "k"), okAnswer), want: "not done: " + userLeft},
 	{rule: "Long words are cut, each by its own bound, so that there is room for the others.",
 		do: get, given: bodies(400, longWords(0), longWords(1)), want: "not done: ErrBadRequest"},
+	{rule: "The whole error is cut at 512 bytes.",
+		do: get, given: each(answer{Status: 429, Header: http.Header{"Retry-After": {"3600"}}, Body: longWords(0)}), want: "not done: ErrRateLimited"},
 	{do: get, opts: options{once}, want: "unknown",
 		given: each(failing(strings.Repeat("Z", 200)), failing(strings.Repeat("Z", 201)), failing(strings.Repeat("é", 101)))},
 }
@@ -272,7 +277,7 @@ var reported = []callCase{
 		do: post, given: each(bare(399), bare(499)), want: "not done"},
 	{do: post, given: each(bare(400)), want: "not done: ErrBadRequest"},
 	{rule: "A limiter's wait is no part of the time that WithTimeout and the http.Client allow.",
-		do: post, opts: append(timed(10*time.Second), limiterWaits(time.Minute)...), timeout: time.Second,
+		do: post, opts: slices.Concat(timed(10*time.Second), limiterWaits(time.Minute), options{agentmessaging.WithoutCoolDown()}), timeout: time.Second,
 		given: inOrder(notDialed, okAnswer), want: "not done, done, 2m0.5s"},
 	{rule: "A limiter that takes less than a millisecond decides, and does not wait.",
 		do: post, opts: limiterWaits(time.Millisecond - 1), given: each(okAnswer), want: "done, 999.999µs"},
@@ -298,7 +303,7 @@ var reported = []callCase{
 		do: prompting, given: each(failing("transport says " + testKey + " and prompt-canary")), want: inDoubt},
 	{do: prompting, given: bodies(599, `{"error":"broken","reason":"prompt-canary of `+testKey+`"}`), want: inDoubt + " ErrServer"},
 	{do: sending(create{}), want: "done",
-		given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"\n`+testKey+`"}`)},
+		given: bodies(200, `{"agent_id":"agent-`+testKey+`","status":"active","trace_id":"\n`+testKey+strings.Repeat("Z", 128)+`"}`)},
 	{rule: "A limiter refuses the call: nothing is sent.",
 		do: post, opts: limiterRefuses(&agentmessaging.Error{
 			StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour,
@@ -457,6 +462,8 @@ func (r *reporter) Observe(ctx context.Context, event agentmessaging.Event) cont
 		return context.WithValue(ctx, stageKey{}, strings.Replace(stage, ":", ", request:", 1))
 	case agentmessaging.AttemptEnd:
 		r.verdicts = append(r.verdicts, string(e.Verdict))
+	case agentmessaging.CallEnd:
+		assert.True(r.t, e.Err != nil || e.StatusCode/100 == 2, "a call that panics has not succeeded")
 	}
 	return nil
 }

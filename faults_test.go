@@ -369,7 +369,7 @@ var http1Faults = []fault{
 	{name: "closed after the request", serve: peer.readRequest},
 	{name: "closed inside the answer's header", serve: respond("200 OK\r\nContent-Le", "")},
 	{name: "closed inside the answer's body", serve: respond("200 OK\r\n"+length, anyReply[:20])},
-	{name: "Content-Length too large", serve: respond("200 OK\r\nContent-Length: 100000", anyReply)},
+	{name: "Content-Length too large", serve: respond("200 OK\r\nContent-Length: 9000000000000000000", anyReply)},
 	{name: "Content-Length too small", serve: respond("200 OK\r\nContent-Length: 20", anyReply)},
 	{name: "broken chunk", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "zz\r\n"+anyReply)},
 	{name: "closed between chunks", serve: respond("200 OK\r\nTransfer-Encoding: chunked", "5\r\n{\"ok\"\r\n")},

@@ -58,19 +58,9 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 	case slices.ContainsFunc(spec.Endpoints[:], func(e *spec.Endpoint) bool { return strings.Contains(u.Path+"/", e.Path+"/") }):
 		return refuse("must not have the path of an endpoint, which the client adds; leave out /v1 and what follows")
 	}
-	return withoutTrailingSlash(u), nil
-}
-
-// withoutTrailingSlash removes the slashes at the end of u's path. It keeps the escapes
-// of the path: a trailing %2F is not a slash.
-func withoutTrailingSlash(u *url.URL) *url.URL {
-	escaped := strings.TrimRight(u.EscapedPath(), "/")
-	u.Path, _ = url.PathUnescape(escaped)
-	u.RawPath = ""
-	if u.EscapedPath() != escaped {
-		u.RawPath = escaped
-	}
-	return u
+	u.RawPath = strings.TrimRight(u.EscapedPath(), "/") // keeps the escapes: a trailing %2F is not a slash
+	u.Path, _ = url.PathUnescape(u.RawPath)
+	return u, nil
 }
 
 func isLoopback(host string) bool {
