@@ -182,7 +182,8 @@ func TestCausesShowNoKey(t *testing.T) {
 	}
 	assert.ErrorAs(t, redactor.Error(none, deep), new(guardedError))
 	assert.ErrorIs(t, redactor.Error(none, deep), io.ErrUnexpectedEOF)
-	assert.NotErrorIs(t, redactor.Error(func(err error) bool { return err == deep }, deep), io.ErrUnexpectedEOF, "what an exception wraps")
+	own := fmt.Errorf("own: %w", io.ErrUnexpectedEOF)
+	assert.NotErrorIs(t, redactor.Error(func(err error) bool { return err == own }, errors.Join(own, io.EOF)), io.ErrUnexpectedEOF, "what an exception wraps")
 }
 
 // An error about a connection is shown although a message may contain its words. Of any
@@ -239,7 +240,7 @@ func TestQuotesHoldNothingOfTheRequest(t *testing.T) {
 		"502 Bad Gateway | nginx\n": "502 Bad Gateway | nginx",
 		"<html><body><h1>504 Gateway\nTime-out</h1>\nThe server didn't respond in time.\n</body></html>\n": "504 Gateway Time-out",
 		"Überlastet: später, bitte": "Überlastet: später, bitte", "pays Ann": "pays Ann", // seven letters in a row
-		"请付款": "请付款", // nine bytes
+		"请付款": "请付款", strings.Repeat("a ", 79) + "aa": strings.Repeat("a ", 79) + "aa", // nine bytes; 160 bytes
 	} {
 		assert.Equal(t, quote, redactor.Quote(said), said)
 	}
@@ -249,7 +250,7 @@ func TestQuotesHoldNothingOfTheRequest(t *testing.T) {
 		"[redacted] pays Anna, Zoë a bonus of":                    "[redacted] pays Anna, Zoë a bonus of", // the d is not one of them
 		`zoë a BONUS of 5,000 euros, and [redacted] pays Ann`:     `[redacted], and [redacted] pays Ann`,
 		`{"a":["R\u0026D pays","Anna, Zoë a bonus of"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
-		"no 6789%61bcd": Redacted, "no 345 678, 9abc": "no [redacted]",
+		"no 6789%61bcd": Redacted, "%61mk-01234": Redacted, `\u0061mk-01234`: Redacted, "&#97;mk-01234": Redacted, "no 345 678, 9abc": "no [redacted]",
 	} {
 		assert.Equal(t, shown, redactor.Hide(said, InAnswer), said)
 	}

@@ -3,7 +3,6 @@
 package retryafter
 
 import (
-	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -56,12 +55,6 @@ func wait(text string, now time.Time) time.Duration {
 		at, _ := http.ParseTime(text) // a text that is not a date gives the year 1
 		return at.Sub(now)            // cannot overflow: Sub returns the longest Duration instead
 	}
-	n, err := strconv.ParseFloat(text, 64)
-	switch {
-	case err != nil && !errors.Is(err, strconv.ErrRange):
-		return 0
-	case n >= Longest.Seconds():
-		return Longest
-	}
-	return time.Duration(math.Ceil(n * float64(time.Second)))
+	n, _ := strconv.ParseFloat(text, 64) // 0 if the text is no number, infinite if it is too large
+	return time.Duration(math.Ceil(min(n, Longest.Seconds()) * float64(time.Second)))
 }

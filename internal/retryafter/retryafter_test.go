@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 	} {
 		assert.Equal(t, want, Read(http.Header{"Retry-After": {value}}, now), value)
 	}
-	dated := http.Header{"retry-after": {"Sun, 06 Nov 1994 08:49:37 GMT"}, "date": {"Sun, 06 Nov 1994 08:49:30 GMT", "Sun, 06 Nov 1994 08:49:30 GMT"}}
+	dated := http.Header{"retry-after": {"Sun, 06 Nov 1994 08:49:37 GMT"}, "date": {"Sun, 06 Nov 1994 08:49:30 GMT", "today"}}
 	assert.Equal(t, 7*time.Second, Read(dated, now), "from the answer's Date")
 	assert.Equal(t, 2*time.Hour, Read(http.Header{"retry-after": {"1", "7200"}, "Retry-After": {"2"}}, now), "the longest of several")
 }
