@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -217,11 +218,8 @@ func (s *session) call(st step, i int) (answer, error) {
 		case s.running.fillsLimit || tries == 3:
 			return a, skipped("a limit of the target refused a call in the middle: " + s.Describe(a.Exchange))
 		}
-		wait, ok := a.RetryAfter()
-		if !ok {
-			wait = time.Minute
-		}
-		if err := s.pause(wait, "a limit of the target refused a call in the middle, and opens later"); err != nil {
+		wait, _ := a.RetryAfter()
+		if err := s.pause(cmp.Or(wait, time.Minute), "a limit of the target refused a call in the middle, and opens later"); err != nil {
 			return a, err
 		}
 	}

@@ -229,8 +229,9 @@ var reasons = []struct {
 	{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
 	{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
 	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(_ fake, c *caller) { c.call("DELETE", "/v1/byok", noBody) }},
-	{"409: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(f fake, c *caller) {
+	{"400: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", anAgent + "/messages", `{"text":"x"}`, func(f fake, c *caller) {
 		c.setBYOK()
+		c.agent(`{"llm":{"mode":"byok"}}`)
 		c.call("DELETE", "/v1/byok", noBody).wantOK(c.t)
 		f.Advance(time.Second - 1)
 	}},

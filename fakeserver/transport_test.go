@@ -475,6 +475,9 @@ func TestSleepEnds(t *testing.T) {
 func TestSleepAmongEndlessCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, unlimited()...)
+		// Arrivals and answers both count: from one to the next it takes less than 2 ms, from
+		// arrival to arrival more.
+		fake.Inject(fakeserver.Latency(1250 * time.Microsecond))
 		ended, begun := make(chan error), time.Now()
 		go func() { ended <- fake.Sleep(t.Context(), time.Hour) }()
 		go func() { ended <- fake.Sleep(t.Context(), 2*time.Hour) }()
@@ -485,7 +488,7 @@ func TestSleepAmongEndlessCalls(t *testing.T) {
 				assert.InDelta(t, want, time.Since(begun).Seconds(), 0.1)
 				want += 0.5
 			default:
-				time.Sleep(time.Millisecond)
+				time.Sleep(1250 * time.Microsecond)
 				c.call("GET", "/v1/status", noBody).wantOK(t)
 			}
 		}
