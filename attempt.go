@@ -50,7 +50,8 @@ func (a *attempt) run() {
 		return
 	}
 	a.attempts++
-	request, stop := a.client.handlers.begin(ctx, func() Event { return RequestStart{a.subject, a.number} })
+	request := ctx
+	stop := a.client.handlers.begin(&request, func() Event { return RequestStart{a.subject, a.number} })
 	defer stop()
 	a.send(request)
 	a.outcome = classify(a.Answer, a.failure, a.endpoint, a.ctxErr())
@@ -67,7 +68,9 @@ func (a *attempt) run() {
 // observe reports the attempt's start, and prepares the events about its wait and its end.
 func (a *attempt) observe() (context.Context, context.CancelFunc) {
 	a.began = a.client.clock.Now() // before the event: if the clock panics, there is no AttemptEnd
-	ctx, stop := a.client.handlers.begin(a.ctx, func() Event { return AttemptStart{a.subject, a.number} })
+	begun := a.ctx
+	stop := a.client.handlers.begin(&begun, func() Event { return AttemptStart{a.subject, a.number} })
+	ctx := begun // never changed, so OnWait can keep it without an allocation
 	a.waiter.OnWait = func(w quota.Wait) {
 		a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 			return LimiterWaitStart{a.subject, a.number, w.Limit, w.Place, w.Expected}

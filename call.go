@@ -99,7 +99,7 @@ func (c *call) run() (err error) {
 		stop := func() {}
 		defer func() { stop() }() // last: the report comes with a context that has not ended
 		defer func() { c.report(err) }()
-		c.ctx, stop = c.client.handlers.begin(c.ctx, func() Event {
+		stop = c.client.handlers.begin(&c.ctx, func() Event {
 			shown := c.url
 			return CallStart{c.last.subject, &shown}
 		})

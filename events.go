@@ -205,14 +205,18 @@ func (all handlers) emit(ctx context.Context, level slog.Level, event func() Eve
 	return ctx
 }
 
-// begin emits the event of a start, such as a CallStart, and returns the context for what
-// starts. That is the context that the observers returned, with the deadline of ctx if they
-// dropped it.
-func (all handlers) begin(ctx context.Context, event func() Event) (context.Context, context.CancelFunc) {
-	next := all.emit(ctx, noLog, event)
-	deadline, has := ctx.Deadline()
-	if kept, still := next.Deadline(); !has || still && !kept.After(deadline) { // most observers keep it
-		return next, func() {}
+// begin emits the event of a start, such as a CallStart, and sets ctx to the context for what
+// starts. That is the context that the observers returned, with the deadline that ctx had if
+// they dropped it. If an observer panics, the event of the end comes with the contexts of
+// those before it.
+func (all handlers) begin(ctx *context.Context, event func() Event) (stop context.CancelFunc) {
+	deadline, has := (*ctx).Deadline()
+	for i := range all {
+		*ctx = all[i:i+1].emit(*ctx, noLog, event)
 	}
-	return context.WithDeadline(next, deadline)
+	if kept, still := (*ctx).Deadline(); !has || still && !kept.After(deadline) { // most observers keep it
+		return func() {}
+	}
+	*ctx, stop = context.WithDeadline(*ctx, deadline)
+	return stop
 }

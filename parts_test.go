@@ -307,7 +307,7 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 	assert.Zero(t, m.limiter.out(), "permits are out")
 	assert.Zero(t, m.service.open.Load(), "bodies are open")
 	events := observer.reports.String()
-	assert.Equal(t, strings.Count(events, "CallStart"), strings.Count(events, "CallEnd"), "each call that begins ends")
+	assert.Equal(t, strings.Count(events, "CallStart"), strings.Count(events, "call: CallEnd"), "each call that begins ends, with the context of its begin")
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
 
