@@ -127,8 +127,9 @@ func newSecret(text string, parts *parts) secret {
 			add(base64.RawStdEncoding.AppendEncode(nil, part)[:letters])
 		}
 		part := []byte(begin[:min(len(begin), parts.firstEncoded*6/8)]) // as many bytes as the base64 holds
-		for _, printed := range []string{fmt.Sprintf("%x", part), fmt.Sprintf("% x", part), fmt.Sprint(part), strings.ReplaceAll(fmt.Sprint(part), " ", ", ")} {
-			add([]byte(strings.Trim(printed, "[]")))
+		numbers := strings.Trim(fmt.Sprint(part), "[]")
+		for _, encoded := range []string{fmt.Sprintf("%x", part), fmt.Sprintf("% x", part), numbers, strings.ReplaceAll(numbers, " ", ", ")} {
+			add([]byte(encoded))
 		}
 	}
 	return s
