@@ -209,7 +209,7 @@ func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 		assert.ErrorAs(t, redacted, new(*net.OpError), words)
 		holdsNone(t, redacted, words+" was", "key-canary-4711")
 	}
-	quoted := redactorOf("", "", "Cancel my booking of Friday").Error(none, errors.New("malformed line: ancel my booking of Friday"))
+	quoted := redactorOf("", "", "Cancel my booking of Friday").Error(none, &http.ProtocolError{ErrorString: "malformed line: ancel my booking of Friday"})
 	assert.EqualError(t, quoted, Redacted, "bytes of an answer that repeats a part of the request")
 }
 
