@@ -110,8 +110,10 @@ func TestMergeKeepsTheLaterGate(t *testing.T) {
 	l, mine := newUsed(t).coordinator.ledger, newUsed(t).coordinator.ledger
 	later := gate{Opens: l.Now + time.Hour}
 	l.Gates[request|2] = later // of creations
+	mine.Gates = map[costSet]gate{request | 2: {Opens: mine.Now + time.Minute}, request: {Opens: mine.Now + 2*time.Hour, Key: "k", Trace: "t"}}
 	l.merge(&mine, true)
 	assert.Equal(t, later, l.Gates[request|2])
+	assert.Equal(t, gate{Opens: l.Now + 2*time.Hour, Key: "k", Trace: "t"}, l.Gates[request])
 }
 
 // The service's support finds the answer that closed a limit by its trace_id.
