@@ -250,7 +250,7 @@ func TestQuotesHoldNothingOfTheRequest(t *testing.T) {
 		"[redacted] pays Anna, Zoë a bonus of":                    "[redacted] pays Anna, Zoë a bonus of", // the d is not one of them
 		`zoë a BONUS of 5,000 euros, and [redacted] pays Ann`:     `[redacted], and [redacted] pays Ann`,
 		`{"a":["R\u0026D pays","Anna, Zoë a bonus of"],"b":"ok"}`: `{"a":["R\u0026[redacted]"],"b":"ok"}`,
-		"no 6789%61bcd": Redacted, "%61mk-01234": Redacted, `\u0061mk-01234`: Redacted, "&#97;mk-01234": Redacted, "no 345 678, 9abc": "no [redacted]",
+		"no 6789%61bcd": Redacted, "%61mk-01234": Redacted, "%25252561mk-01234": Redacted, `\u0061mk-01234`: Redacted, "&#97;mk-01234": Redacted, "no 345 678, 9abc": "no [redacted]",
 	} {
 		assert.Equal(t, shown, redactor.Hide(said, InAnswer), said)
 	}
