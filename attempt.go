@@ -20,7 +20,7 @@ import (
 
 // attempt is the state of one attempt.
 type attempt struct {
-	progress
+	*call
 	number  int       // from 1
 	began   time.Time // by the client's clock; set if there are observers
 	cookies []string  // from the http.Client's jar

@@ -6,11 +6,14 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryloop"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
@@ -26,8 +29,7 @@ import (
 //	      call.Pause                 waits for it
 //	    call.finishError             makes the error from the last attempt
 //
-// What all attempts share, and what one hands on to the next, is in request.go. Errors are
-// made in failure.go.
+// Errors are made in failure.go.
 
 // do makes a call: every method ends in it. read turns the body of a success into the
 // result. If it cannot, it sets answerBody.err.
@@ -43,15 +45,52 @@ func do[T any](ctx context.Context, c *Client, r request, read func(*answerBody)
 	return result, nil
 }
 
-// call is one call of a method.
+// request has the arguments that a method passes to do.
+type request struct {
+	endpoint *spec.Endpoint
+	agentID  string // empty if the endpoint's path has none
+	invalid  error  // why the method refuses its arguments; nil: they are valid
+	body     any    // encoded as JSON; nil sends no body
+	setsBYOK bool   // spends a BYOK set (interface 8.1), whatever the endpoint spends
+	// providerKey and userText are secrets: no error of this call shows them. userText is the
+	// text that a person wrote, a system prompt or a message.
+	providerKey, userText string
+}
+
+// call is one call of a method: what all its attempts share, and what one hands on to the next.
 type call struct {
 	request
-	info  *CallInfo      // see WithCallInfo; nil: none
-	began time.Time      // by the client's clock; set if there are observers
-	last  attempt        // the attempt that began last, with the progress of the call
-	pause time.Duration  // before the next attempt
-	loop  retryloop.Loop // part of the call, which saves an allocation
+	client     *Client
+	readResult func(*answerBody) // keeps the result of a success
+	ctx        context.Context   // the caller's context, or one that an observer returned
+	url        url.URL
+	payload    []byte                           // body, encoded
+	secrets    redact.Redactor                  // hides the API key, providerKey and userText
+	beforeSend func(context.Context, int) error // see WithBeforeSend; nil: none
+	info       *CallInfo                        // see WithCallInfo; nil: none
+	start      time.Time                        // by the client's clock; set if there are observers
+	subject    Subject                          // for observers; the attempt that creates an agent adds its ID
+
+	// engine makes the call wait for limits. It is the client's engine. Under
+	// WithoutCoolDown it is nil until the first 429, and then an engine that no other call
+	// uses.
+	engine *quota.Engine
+	waiter quota.Waiter // the call's place in the engine
+
+	lastRefusal *Error        // the 429 that answered the last sent attempt; nil: another answer, or none
+	timeLeft    time.Duration // of WithTimeout, for attempts and pauses
+	pause       time.Duration // before the next attempt
+
+	attempts, renewals, refusals int           // as in CallInfo
+	waited                       time.Duration // for limits and between attempts
+
+	last attempt        // the attempt that began last
+	loop retryloop.Loop // part of the call, which saves an allocation
 }
+
+// failures returns how many attempts count against MaxAttempts. A 429 does not count, nor
+// does an attempt that is repeated on a new connection.
+func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 
 // newCall makes the checks that all calls share, and encodes the body.
 func (c *Client) newCall(ctx context.Context, r request, readResult func(*answerBody)) (_ *call, err error) {
@@ -61,9 +100,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if ctx == nil {
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
-	call := &call{request: r}
-	call.client, call.readResult, call.ctx = c, readResult, ctx
-	call.last.progress = progress{request: &call.request, engine: c.engine, timeLeft: c.timeout}
+	call := &call{request: r, client: c, readResult: readResult, ctx: ctx, engine: c.engine, timeLeft: c.timeout}
 	call.secrets = c.redactor().With(r.providerKey, r.userText)
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
@@ -80,11 +117,30 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	}
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
-		call.began = c.clock.Now()
-		call.last.subject = Subject{c.callCount.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
+		call.start = c.clock.Now()
+		call.subject = Subject{c.callCount.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
 		call.ctx = context.WithValue(ctx, callKey{}, call)
 	}
 	return call, nil
+}
+
+// address returns the request's address at a client. An agent id is opaque, but always
+// exactly one path segment.
+func (r *request) address(c *Client) (url.URL, error) {
+	u := *c.base
+	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
+	if hasID {
+		if err := checkAgentID(r.agentID, c.apiKey()); err != nil {
+			return u, err
+		}
+	}
+	// RawPath keeps the escapes of the base address and of PathEscape. Without RawPath,
+	// net/url would not escape ; and , and some proxies drop the text after one of these.
+	if escaped := url.PathEscape(r.agentID); u.RawPath != "" || escaped != r.agentID {
+		u.RawPath = u.EscapedPath() + before + escaped + after
+	}
+	u.Path += before + r.agentID + after
+	return u, nil
 }
 
 // run makes the attempts and returns the call's error. If a transport, an observer or a
@@ -101,13 +157,13 @@ func (c *call) run() (err error) {
 		defer func() { c.report(err) }()
 		stop = c.client.handlers.begin(&c.ctx, func() Event {
 			shown := c.url
-			return CallStart{c.last.subject, &shown}
+			return CallStart{c.subject, &shown}
 		})
 	}
 	if _, has := c.ctx.Deadline(); has {
-		c.last.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
+		c.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
 	}
-	stoppedBy := c.last.ctxErr()
+	stoppedBy := c.ctxErr()
 	if stoppedBy == nil {
 		stoppedBy = c.loop.Run(c.ctx, c.endpoint.Method, &c.url, c.client.httpClient.Jar, c)
 	}
@@ -121,21 +177,21 @@ func (c *call) finishError(stoppedBy error) error {
 	case a.next == actionSuccess:
 		return nil
 	case a.next == actionUnknown:
-		return a.outcomeUnknown(a.failure, a.Answer)
+		return c.outcomeUnknown(a.failure, a.Answer)
 	case a.next == actionError: // the failure is complete
-	case a.lastRefusal != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
-		a.failure = a.refusal(c.ctx, stoppedBy, false)
+	case c.lastRefusal != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
+		a.failure = c.refusal(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.addCause(a.redactCause(c.ctx, cmp.Or(a.ctxErr(), stoppedBy)))
+		a.failure.addCause(c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
 	}
-	return c.last.withFacts(c.last.failure)
+	return c.withFacts(c.last.failure)
 }
 
 // Attempt makes one attempt, and decides, by the table in retry.go, whether there is
 // another one. cookies are the jar's.
 func (c *call) Attempt(cookies []string) (status int, header http.Header, again bool) {
-	c.last = attempt{progress: c.last.progress, number: c.last.attempts + 1, cookies: cookies}
+	c.last = attempt{call: c, number: c.attempts + 1, cookies: cookies}
 	a := &c.last
 	a.run()
 	a.next = a.outcome.idempotent
@@ -148,7 +204,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header, again 
 	case actionRetry:
 		var wait time.Duration
 		if wait, again = c.planRetry(); again {
-			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{a.subject, a.number, a.outcome.name, wait} })
+			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
 		} else {
 			a.next = actionError
 		}
@@ -164,12 +220,12 @@ func (c *call) planRetry() (wait time.Duration, again bool) {
 	a, maxAttempts := &c.last, c.client.retry.MaxAttempts
 	limited := a.outcome == outcomeLimited
 	switch {
-	case a.Unprocessed && a.renewals < maxRenewals: // at once, on another connection
-		a.renewals++
+	case a.Unprocessed && c.renewals < maxRenewals: // at once, on another connection
+		c.renewals++
 		return 0, true
 	case limited && maxAttempts > 1:
 		return c.forecastWait()
-	case limited, a.failures() >= maxAttempts:
+	case limited, c.failures() >= maxAttempts:
 		return 0, false
 	}
 	return c.backOff()
@@ -177,12 +233,11 @@ func (c *call) planRetry() (wait time.Duration, again bool) {
 
 // forecastWait asks the engine how long the next attempt will wait in line for the limit.
 func (c *call) forecastWait() (wait time.Duration, again bool) {
-	a := &c.last
-	wait, refusal := a.engine.Forecast(c.ctx, &c.waiter)
+	wait, refusal := c.engine.Forecast(c.ctx, &c.waiter)
 	if refusal != nil {
-		e := a.failure
+		e := c.last.failure
 		e.RetryAfter = max(e.RetryAfter, refusal.RetryAfter)
-		e.addCause(a.whyRefused(refusal, e.RetryAfter))
+		e.addCause(c.whyRefused(refusal, e.RetryAfter))
 	}
 	return wait, refusal == nil
 }
@@ -191,11 +246,11 @@ func (c *call) forecastWait() (wait time.Duration, again bool) {
 // budget.
 func (c *call) backOff() (wait time.Duration, again bool) {
 	a := &c.last
-	longest, _ := a.longestWait()
-	wait, again = c.client.retry.wait(a.failures(), a.failure.RetryAfter, min(longest, a.timeLeft-1), c.client.random())
+	longest, _ := c.longestWait()
+	wait, again = c.client.retry.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
 	switch {
 	case !again:
-		a.failure.addCause(cmp.Or(a.whyTooLong(wait), errNoTime))
+		a.failure.addCause(cmp.Or(c.whyTooLong(wait), errNoTime))
 		return 0, false
 	case a.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
 		a.failure.addCause(errBudgetEmpty)
@@ -211,17 +266,17 @@ func (c *call) Pause() (err error) {
 	if c.pause > 0 {
 		began := c.client.clock.Now()
 		err = c.client.clock.Sleep(c.ctx, c.pause)
-		c.last.waited += c.client.since(began)
-		c.last.timeLeft -= c.pause
+		c.waited += c.client.since(began)
+		c.timeLeft -= c.pause
 	}
-	return cmp.Or(err, c.last.ctxErr())
+	return cmp.Or(err, c.ctxErr())
 }
 
 // fillInfo fills the caller's CallInfo.
 func (c *call) fillInfo() {
 	a, info := &c.last, c.info
 	*info = CallInfo{
-		Attempts: a.attempts, Renewals: a.renewals, Refusals: a.refusals, Waited: a.waited,
+		Attempts: c.attempts, Renewals: c.renewals, Refusals: c.refusals, Waited: c.waited,
 		StatusCode: a.Status, Header: c.secrets.Header(a.Header), TraceID: a.safeTraceID(), Body: a.Body,
 	}
 	if a.failure != nil && a.Body != nil {
@@ -234,8 +289,8 @@ func (c *call) report(err error) {
 	a := &c.last
 	c.client.handlers.emit(c.ctx, callLevel(a.Status, err), func() Event {
 		e := CallEnd{
-			Subject: a.subject, StatusCode: a.Status, TraceID: a.safeTraceID(), Attempts: a.attempts,
-			Refusals: a.refusals, Waited: a.waited, Elapsed: c.client.since(c.began), Err: err,
+			Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(), Attempts: c.attempts,
+			Refusals: c.refusals, Waited: c.waited, Elapsed: c.client.since(c.start), Err: err,
 		}
 		if a.failure != nil {
 			e.LimitKey = a.failure.LimitKey

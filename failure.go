@@ -18,9 +18,9 @@ import (
 
 // longestWait returns the longest wait that MaxWait and the deadline allow, and words that
 // describe a longer wait.
-func (p *progress) longestWait() (longest time.Duration, beyond string) {
-	longest, beyond = p.client.retry.MaxWait, "later than the RetryPolicy waits"
-	if deadline, has := p.ctx.Deadline(); has && time.Until(deadline) < longest {
+func (c *call) longestWait() (longest time.Duration, beyond string) {
+	longest, beyond = c.client.retry.MaxWait, "later than the RetryPolicy waits"
+	if deadline, has := c.ctx.Deadline(); has && time.Until(deadline) < longest {
 		longest, beyond = max(0, time.Until(deadline)-1), "after the call's deadline" // 1 ns before it: an attempt at the deadline is too late
 	}
 	return longest, beyond
@@ -29,16 +29,16 @@ func (p *progress) longestWait() (longest time.Duration, beyond string) {
 // whyRefused returns why the engine refuses a call: the service has refused every call for the
 // time of WithTimeout (see Refusal.Patience), or the limit opens too late. opens is the time
 // until it opens.
-func (p *progress) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
+func (c *call) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
 	if refusal.Patience > 0 {
 		return fmt.Errorf("nobody in line has got through for %s", roundDuration(refusal.Patience))
 	}
-	return p.whyTooLong(opens)
+	return c.whyTooLong(opens)
 }
 
 // whyTooLong returns why a call does not begin a wait; nil if the wait is allowed.
-func (p *progress) whyTooLong(wait time.Duration) error {
-	longest, beyond := p.longestWait()
+func (c *call) whyTooLong(wait time.Duration) error {
+	longest, beyond := c.longestWait()
 	if wait <= longest {
 		return nil
 	}
@@ -47,12 +47,12 @@ func (p *progress) whyTooLong(wait time.Duration) error {
 
 // ctxErr returns why the call cannot go on: its context has ended, or its time under
 // WithTimeout is used up. It returns nil if the call can go on.
-func (p *progress) ctxErr() error {
+func (c *call) ctxErr() error {
 	switch {
-	case p.ctx.Err() != nil:
-		return p.ctx.Err()
-	case p.timeLeft <= 0:
-		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, roundDuration(p.client.timeout))
+	case c.ctx.Err() != nil:
+		return c.ctx.Err()
+	case c.timeLeft <= 0:
+		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, roundDuration(c.client.timeout))
 	}
 	return nil
 }
@@ -64,47 +64,47 @@ func (p *progress) ctxErr() error {
 // errors.Is and errors.As find err in the cause, but no error of this package. Such an
 // error is about another call: errgroup, for one, cancels the context of all calls with
 // the first one's error.
-func (p *progress) redactCause(ctx context.Context, err error) error {
-	return p.secrets.Error(isOwn, cmp.Or(ctx.Err(), p.ctxErr()), err, cmp.Or(context.Cause(ctx), context.Cause(p.ctx)))
+func (c *call) redactCause(ctx context.Context, err error) error {
+	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.ctxErr()), err, cmp.Or(context.Cause(ctx), context.Cause(c.ctx)))
 }
 
 // refusal turns the error of the engine or of the user's limiter into the call's error,
 // which says who refused the attempt and why. If a limit is the reason, it is a 429, as
 // the service would have answered.
-func (p *progress) refusal(ctx context.Context, err error, byLimiter bool) *Error {
+func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 	var refused *quota.Refusal
 	var own *Error // of the user's limiter
-	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true, by: p.refusedBy(byLimiter)}
+	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true, by: c.refusedBy(byLimiter)}
 	inLine := fmt.Errorf("in line for a limit: %w", err)
 	switch {
 	case errors.As(err, &refused):
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
-		e.cause = p.whyRefused(refused, e.RetryAfter)
+		e.cause = c.whyRefused(refused, e.RetryAfter)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		e.LimitKey, e.TraceID = p.waiter.Limit, p.waiter.TraceID
-		if last := p.lastRefusal; last != nil {
+		e.LimitKey, e.TraceID = c.waiter.Limit, c.waiter.TraceID
+		if last := c.lastRefusal; last != nil {
 			e.Code, e.TraceID, e.Reason, e.Extra = last.Code, last.TraceID, last.Reason, last.Extra
 		}
-		e.cause = p.redactCause(ctx, inLine)
+		e.cause = c.redactCause(ctx, inLine)
 	case ctx.Err() != nil: // the caller canceled: not a 429
-		return &Error{cause: p.redactCause(ctx, inLine)}
+		return &Error{cause: c.redactCause(ctx, inLine)}
 	case errors.As(err, &own) && own != nil && own.StatusCode == http.StatusTooManyRequests:
 		e.Code, e.TraceID, e.LimitKey, e.Reason = own.Code, own.TraceID, own.LimitKey, own.Reason
-		e.redact(&p.secrets)
+		e.redact(&c.secrets)
 		e.RetryAfter = max(0, own.RetryAfter)
-		e.cause = p.whyTooLong(e.RetryAfter)
+		e.cause = c.whyTooLong(e.RetryAfter)
 	default:
-		return &Error{Local: true, by: e.by, cause: p.redactCause(ctx, err)}
+		return &Error{Local: true, by: e.by, cause: c.redactCause(ctx, err)}
 	}
 	return e
 }
 
 // refusedBy returns who refuses an attempt; "" means a limiter or a Pacer.
-func (p *progress) refusedBy(byLimiter bool) string {
+func (c *call) refusedBy(byLimiter bool) string {
 	switch {
-	case byLimiter, p.client.pacer != nil:
+	case byLimiter, c.client.pacer != nil:
 		return ""
-	case p.client.noCoolDown:
+	case c.client.noCoolDown:
 		return "client"
 	}
 	return "cool-down"
@@ -112,25 +112,25 @@ func (p *progress) refusedBy(byLimiter bool) string {
 
 // nameTimeout returns err, why an answer was missed. If the Timeout of the http.Client caused
 // it, the error says so. redactCause does the same for WithTimeout.
-func (p *progress) nameTimeout(ctx context.Context, err error) error {
-	timeout := p.client.httpClient.Timeout
-	if err != context.DeadlineExceeded || cmp.Or(ctx.Err(), p.ctxErr()) != nil || timeout <= 0 {
+func (c *call) nameTimeout(ctx context.Context, err error) error {
+	timeout := c.client.httpClient.Timeout
+	if err != context.DeadlineExceeded || cmp.Or(ctx.Err(), c.ctxErr()) != nil || timeout <= 0 {
 		return err
 	}
 	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", err, roundDuration(timeout))
 }
 
 // withFacts adds the facts of the call to an attempt's failure, which becomes the call's error.
-func (p *progress) withFacts(e *Error) *Error {
-	e.Method, e.Path, e.Attempts, e.Refusals = p.endpoint.Method, p.endpoint.Path, p.attempts, p.refusals
+func (c *call) withFacts(e *Error) *Error {
+	e.Method, e.Path, e.Attempts, e.Refusals = c.endpoint.Method, c.endpoint.Path, c.attempts, c.refusals
 	return e
 }
 
 // outcomeUnknown returns the error of a POST that may have been carried out. e is the failure
 // of its last attempt.
-func (p *progress) outcomeUnknown(e *Error, answer exchange.Answer) error {
+func (c *call) outcomeUnknown(e *Error, answer exchange.Answer) error {
 	unknown := &OutcomeUnknownError{
-		Method: p.endpoint.Method, Path: p.endpoint.Path, TraceID: e.TraceID, Missed: missed(answer, p.ctxErr()), Err: p.withFacts(e),
+		Method: c.endpoint.Method, Path: c.endpoint.Path, TraceID: e.TraceID, Missed: missed(answer, c.ctxErr()), Err: c.withFacts(e),
 	}
 	if e.StatusCode == 0 {
 		unknown.Err = e.cause // an Error without an answer would add nothing: unknown names the endpoint
