@@ -271,6 +271,18 @@ func TestTwoClocks(t *testing.T) {
 	assert.Len(t, watch.errors, 2)
 }
 
+// A look at the limits by another clock, as from outside a bubble, changes nothing.
+func TestLimitsByAnotherClock(t *testing.T) {
+	now := time.Unix(year2040, 0)
+	clock := fakeserver.WithClock(func() time.Time { return now })
+	fake, c := newFake(t, clock, fakeserver.WithDecision("windows", "sliding"), fakeserver.WithLimit("key_minute", 1))
+	c.times(1, "GET", anAgent, noBody)
+	now = now.Add(time.Hour)
+	assert.Zero(t, fake.Limits(c.key)[0].Used)
+	now = now.Add(-time.Hour)
+	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "60")
+}
+
 // times makes the same call n times, each of which must be let through.
 func (c caller) times(n int, method, path, body string) {
 	c.t.Helper()

@@ -249,19 +249,17 @@ var errBodyClosed = errors.New("http: read on closed response body")
 // it comes. After Close and after the end of the context it fails like a body of
 // net/http.
 func (b *directBody) Read(p []byte) (int, error) {
+	// The client has read everything that has arrived, and more will come. Only Read changes
+	// these fields.
+	waits := len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part)
+	if waits && b.arrived > 0 { // the first drip came with the header
+		Pause(b.ctx, b.answer.Every)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	drip := cmp.Or(b.answer.Drip, len(b.part))
-	// The client has read everything that has arrived, and more will come: wait for the next
-	// drip.
-	if len(p) > 0 && b.read == b.arrived && b.arrived < len(b.part) {
-		if b.arrived > 0 { // the first drip came with the header
-			Pause(b.ctx, b.answer.Every)
-		}
-		if b.ctx.Err() == nil {
-			b.arrived = min(b.arrived+drip, len(b.part))
-			b.report(b.arrived == len(b.part))
-		}
+	if waits && b.ctx.Err() == nil {
+		b.arrived = min(b.arrived+cmp.Or(b.answer.Drip, len(b.part)), len(b.part))
+		b.report(b.arrived == len(b.part))
 	}
 	switch {
 	case b.ctx.Err() != nil:

@@ -271,11 +271,12 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 // as a call would meet them now. It spends nothing, and changes nothing: a key that is
 // used under two clocks is still reported at its next call.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	keyCopy, usage := *k, usageIfSameClock(s.ips[ip], now, longestAddressWindow)
-	keyCopy.Usage = usageIfSameClock(k.Usage, now, longestKeyWindow)
+	keyCopy, usage := *k, *usageIfSameClock(k.Usage, now, longestKeyWindow)
+	keyCopy.Usage = &usage
+	ofAddress := *usageIfSameClock(s.ips[ip], now, longestAddressWindow)
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
-			states = append(states, s.limitState(i, &keyCopy, usage, now))
+			states = append(states, s.limitState(i, &keyCopy, &ofAddress, now))
 		}
 	}
 	return states
