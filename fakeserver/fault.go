@@ -149,7 +149,9 @@ func answerFault(name string, answer wire.InjectedAnswer) Fault {
 
 // RefuseConnection refuses the client's connection: the client sees ECONNREFUSED in a
 // *net.OpError, and has sent nothing. The fault acts on the calls of HTTPClient and
-// Direct, even if a connection is open, and never on calls over a socket.
+// Direct, even if a connection is open, and never on calls over a socket. A matcher sees the
+// body of a request only if it has a GetBody. Those of package agentmessaging have none:
+// choose their calls by ByEndpoint, ByAgent, ByKey or Nth, and not by ByText.
 func RefuseConnection() Fault {
 	return Fault{&fault{name: "RefuseConnection()", phase: beforeConnecting}}
 }

@@ -415,7 +415,7 @@ func TestUnusedRequired(t *testing.T) {
 			calls()
 		}},
 		{injected, 0, get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service", func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
-		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token, which matches: it came over a socket, or before the rule was made", func(f fake, _ func()) {
+		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet", func(f fake, _ func()) {
 			f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
 			f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
 		}},

@@ -375,7 +375,7 @@ func (r *rule) whyUnused(c Call) string {
 	case r.matched == 0 && isScript && c.Status != http.StatusOK:
 		return "the service refused it, or it came before the rule was made"
 	case r.matched == 0 && !isScript && r.fault.phase == beforeConnecting:
-		return "it came over a socket, or before the rule was made"
+		return "it came over a socket or before the rule was made, or its body cannot be seen yet"
 	case r.matched == 0:
 		return "it came before the rule was made"
 	case r.matched < max(r.nth, r.from):
