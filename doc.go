@@ -109,11 +109,10 @@
 //     the refused one may have met the limit on BYOK sets.
 //   - While nobody gets through, the client tries less and less often. After an upgrade of
 //     the plan, make a new client: it does not wait for the old limit.
-//   - Endpoints where the client has seen the same limit_key wait too. But two limits may
-//     have the same name. So an endpoint that was not refused itself tries one call after
-//     a second, and goes on if the service accepts it. Until then its calls wait or fail
-//     like the others. Without a limit_key, the client treats each endpoint as a separate
-//     limit.
+//   - Endpoints that have shown the same limit_key wait too. But two limits may have the
+//     same name. So an endpoint that was not refused itself sends one call after a second,
+//     and goes on if the service accepts it. Until then its calls wait or fail like the
+//     others. Without a limit_key, the client treats each endpoint as a separate limit.
 //
 // A call fails with the 429
 //

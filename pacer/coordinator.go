@@ -128,9 +128,9 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	switch {
 	case o.Refused:
 		o.RetryAfter = min(max(o.RetryAfter, quota.MinClosed), retryafter.Longest)
-		// Close the gate now, not only in the step, so that closedLonger is true for one refusal
-		// of several that come together. refused closes the gate of the ledger that the change
-		// reaches; if it is this ledger, the second time changes nothing.
+		// Close this process's gate now, so that of several refusals that come together only the
+		// first reports closedLonger. If the change reaches the same ledger, it changes nothing
+		// more there.
 		closedLonger = c.ledgerAtLocked(now).closeGate(costs, o)
 		c.changeLocked(now, func(l *ledger) { l.refused(costs, granted, o) })
 	case o.Sent:

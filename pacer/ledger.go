@@ -215,10 +215,10 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 }
 
 // merge adds the gates, counts and levels of another ledger. For each limit it keeps the larger
-// count, and the level that was learned last. Of a limit with a pace it takes neither from a
-// process that was on its share. Such a process counts each call as several calls of one moment,
-// which would leave the window together, and its level is only its share. The pace alone keeps
-// the window from overflowing meanwhile.
+// count, and the level that was learned last. If the other process was on its share, merge
+// takes nothing for a paced limit: each call counted there as several of one moment, which would
+// leave the window together, and the level was only the share. The pace alone keeps the window
+// from overflowing meanwhile.
 func (l *ledger) merge(other *ledger, wasOnShare bool) {
 	ahead := l.Now - other.Now
 	for costs, g := range other.Gates {
@@ -366,7 +366,7 @@ func (l *ledger) earliest(k costSet, ahead map[costSet]int64) (s quota.Schedule,
 	s.Turn, s.Opens = max(l.Now, last.Opens), last.Opens
 	for b := range l.budgets(k) {
 		at := b.next(ahead[b.operation])
-		if at > s.Turn || slowest == nothing {
+		if at > s.Turn || slowest == 0 {
 			s.Turn, s.Key, slowest = max(at, s.Turn), b.Key, b.operation
 		}
 		if b.paced() {

@@ -63,8 +63,7 @@ func limitsOf(plan string) (limits []Limit) {
 type costSet uint8
 
 const (
-	nothing    costSet = 0
-	anyCall    costSet = 0      // the key of the gate that holds back every call
+	anyCall    costSet = 0      // no operation: the key of the gate that holds back every call
 	request    costSet = 1      // CountsRequests
 	uncounted  costSet = 1 << 7 // an endpoint that no limit counts
 	everything costSet = 1<<8 - 1

@@ -343,7 +343,7 @@ func TestWhoShares(t *testing.T) {
 
 const s, h = time.Second, time.Hour
 
-// A refusal holds back the calls that count as what the refused call counted as, or as more,
+// A refusal holds back the calls that spend at least the limits that the refused call spent,
 // until the latest Retry-After has passed.
 func TestWhoIsHeldBack(t *testing.T) {
 	type waits = map[agentmessaging.LimitedAttempt]time.Duration

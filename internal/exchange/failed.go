@@ -167,12 +167,10 @@ func (f facts) mayBeSent(err error) bool {
 // show whether it sends the request.
 func (f *facts) noteRead() { f.maybeRead = f.maybeRead || !f.connected }
 
-// maybeSentUnseen reports that the transport may have sent the request without running
-// hooks, for example over HTTP/3: a transport has to read the body before it sends it. Once
-// net/http's own transport looks for a connection, the hooks show everything. Another
-// transport may have sent the body that it read before it looked for this connection. If
-// there is no body, the hooks are believed: otherwise each failed dial would leave the
-// request in doubt.
+// maybeSentUnseen reports that the transport may have read the body and sent it without
+// running hooks, for example over HTTP/3. It has not if it is net/http's own and has looked
+// for a connection, because then the hooks show everything. If there is no body, the hooks
+// are believed: otherwise each failed dial would leave the request in doubt.
 func (f facts) maybeSentUnseen() bool {
 	certain := f.lookedForConn && (f.isHTTPTransport || !f.hasBody)
 	return f.maybeRead && !certain

@@ -28,8 +28,8 @@ const (
 	// While the openings of a gate let nobody through, the gate stays closed longer each time.
 	// So a service that refuses every call is asked less and less often. The longest time is
 	// MaxBackoff for a lone caller, and MaxBackoff/n for n callers, because a crowd needs
-	// more chances. A caller whose time runs out opens the gate sooner, after minBackoff at the
-	// earliest: in a stream of calls there is always such a caller.
+	// more chances. A caller whose time runs out opens the gate sooner, but never before minBackoff,
+	// because a stream of calls always has such a caller.
 	MaxBackoff   = 64 * time.Second
 	minBackoff   = 5 * time.Second
 	maxDoublings = 6 // from a second to MaxBackoff; more could overflow
@@ -53,9 +53,9 @@ type CoolDown struct {
 type classState struct {
 	mustAsk atomic.Bool // the engine must ask about the class; atomic, because Classify reads it without the lock
 	gate    *gate       // the gate at which the calls of the class wait; nil: no limit holds them back
-	// The gate closed without a refusal of this class. Perhaps its limit only has the same name,
-	// so one call tries at trialAt, and the next one trialDelay later, which doubles each time.
-	// Never: the limit has refused the class itself, so no call tries.
+	// If the gate closed without a refusal of this class, its limit may only share the name. So
+	// one call tries at trialAt, and the next one trialDelay later, which then doubles. Never: the
+	// limit has refused the class itself, so no call tries.
 	trialAt, trialDelay time.Duration
 }
 

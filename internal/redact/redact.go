@@ -24,6 +24,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
 // Redacted replaces a secret.
@@ -145,11 +146,8 @@ const longKey = 16
 
 // inJSON returns a text as the body of a request has it.
 func inJSON(text string) string {
-	var quoted strings.Builder
-	encoder := json.NewEncoder(&quoted)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // cannot fail: a string
-	return strings.TrimSuffix(quoted.String(), "\"\n")[1:]
+	quoted, _ := strictjson.Encode(text) // cannot fail: a string
+	return string(quoted[1 : len(quoted)-1])
 }
 
 // fold maps bytes that proxies and encodings exchange to the same byte, in place:
