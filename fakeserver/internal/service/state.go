@@ -81,12 +81,10 @@ func Numbered(prefix string, n int) string {
 
 // Issue makes a key, labelled by the order of issue. State knows only the digest of the
 // key. A key is never removed, so a label always means the same key.
-func (s *State) Issue(digest Digest, plan string, dashboard bool, now time.Time) *Key {
-	k := &Key{
+func (s *State) Issue(digest Digest, plan string, dashboard bool, now time.Time) {
+	s.addKey(digest, &Key{
 		Label: Numbered("key", len(s.keys)+1), Plan: plan, Dashboard: dashboard, IssuedAt: now, Usage: new(Usage),
-	}
-	s.addKey(digest, k)
-	return k
+	})
 }
 
 // addKey puts a key into the state, new or read from a file.
