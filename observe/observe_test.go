@@ -59,21 +59,21 @@ func changed(fake *fakeserver.Server, change func(res *http.Response, body strin
 }
 
 // decided returns the observation of a service that decides so.
-func decided(t testing.TB, answers map[string]any) *observe.Observation {
+func decided(answers map[string]any) *observe.Observation {
 	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{}}
 	for id, answer := range answers {
-		o.Decisions[id] = observe.Finding{Answer: jsonOf(t, answer), Seen: "2026-01-31"}
+		o.Decisions[id] = observe.Finding{Answer: rawcall.JSONOf(answer), Seen: "2026-01-31"}
 	}
 	return o
 }
 
 // asTheFake returns the observation of a service that decides as the fake does.
-func asTheFake(t testing.TB) *observe.Observation {
+func asTheFake() *observe.Observation {
 	answers := map[string]any{}
 	for _, q := range decisions.Asked {
 		answers[q.ID] = q.Default
 	}
-	return decided(t, answers)
+	return decided(answers)
 }
 
 // calling returns a function that makes calls through a transport, with two keys.
@@ -85,12 +85,6 @@ func calling(t testing.TB, transport http.RoundTripper, key, another string) fun
 		require.NoError(t, err)
 		return x
 	}
-}
-
-func jsonOf(t testing.TB, v any) []byte {
-	text, err := json.Marshal(v)
-	require.NoError(t, err)
-	return text
 }
 
 // TestContinueAsksTheRest: a later run asks what a small budget left open, and keeps
@@ -109,7 +103,7 @@ func TestContinueAsksTheRest(t *testing.T) {
 	after, _ := fake.BYOK(fake.Key())
 	assert.Equal(t, before, after, "the stored provider key")
 	require.NoError(t, o.Continue(t.Context(), target, plenty))
-	want := asTheFake(t)
+	want := asTheFake()
 	want.Decisions["windows"] = observe.Finding{Answer: json.RawMessage(`"kept"`)}
 	assert.Equal(t, len(want.Decisions), o.Unchanged(want), o.Drift(want))
 	assert.Contains(t, o.Markdown(), "\n30 of 30 questions answered, 1 otherwise ")
@@ -133,7 +127,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 			target.HTTPClient = changed(fake, func(_ *http.Response, body string) string { return nulls.Replace(body) })
 			o, err := observe.Run(t.Context(), target, plenty)
 			require.NoError(t, err, "seed %d", seed)
-			assert.Empty(t, o.Drift(decided(t, decides)), "seed %d", seed)
+			assert.Empty(t, o.Drift(decided(decides)), "seed %d", seed)
 			for id, f := range o.Decisions {
 				if answer := string(f.Answer); answer != "" && !slices.Contains(found[id], answer) {
 					found[id] = append(found[id], answer)
@@ -141,7 +135,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 			}
 		})
 	}
-	for id := range asTheFake(t).Decisions {
+	for id := range asTheFake().Decisions {
 		assert.Greater(t, len(found[id]), 1, "answers to %s", id)
 	}
 	assert.Contains(t, strings.Join(found["refused_requests_spend"], " "), `"409"`)
@@ -158,7 +152,7 @@ func TestFile(t *testing.T) {
 		"decisions":{"windows":{"answer":"fixed","at_least":6,"at_most":7,"evidence":{"request":"GET /v1/status","answer":"429"},
 			"seen":"2026-01-31","count":8,"not_asked":"needs a second key"}},
 		"limits":{"key_minute":60},"traffic":{"GET /v1/status 200":{"count":9,"seen":"2026-01-31"}},
-		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`, string(jsonOf(t, o)))
+		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`, string(rawcall.JSONOf(o)))
 	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 5ns of waiting", o.Spent.String())
 	assert.Equal(t, "1 request, 4 warm-ups", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 5}))
 	const ever = time.Duration(1<<63 - 1)
@@ -167,7 +161,7 @@ func TestFile(t *testing.T) {
 	require.NoError(t, o.WriteFile(file))
 	again, err := observe.ReadFile(file)
 	require.NoError(t, err)
-	assert.Equal(t, jsonOf(t, o), jsonOf(t, again))
+	assert.Equal(t, rawcall.JSONOf(o), rawcall.JSONOf(again))
 	o.Keep(again)
 	assert.Equal(t, []any{60, observe.Sight{Count: 18, Seen: "2026-01-31"}}, []any{o.Limits["key_minute"], o.Traffic["GET /v1/status 200"]}, "counts add up")
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
@@ -211,7 +205,7 @@ func TestShowsNoSecret(t *testing.T) {
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
 	assert.Contains(t, o.Decisions["error_names"].NotAsked, "its value is no identifier")
-	for _, text := range []string{string(jsonOf(t, o)), o.Markdown()} {
+	for _, text := range []string{string(rawcall.JSONOf(o)), o.Markdown()} {
 		for _, secret := range []string{fake.Key(), part, "Jw4", "Ada"} {
 			assert.NotContains(t, text, secret, secret)
 		}
@@ -234,7 +228,7 @@ func TestWatchShowsNoSecret(t *testing.T) {
 		for _, c := range []rawcall.Call{rawcall.SetBYOK.With(`{"api_key":"sk-canary"}`), rawcall.CreateAgent.With(`{"llm":{"api_key":"sk-canary"}}`)} {
 			calling(t, w, "Svc-canary", "")(c.WithHeader("Authorization", func(key string) string { return tt.scheme + key }))
 		}
-		assert.NotContains(t, strings.ToLower(string(jsonOf(t, w.Observation()))), "canary", tt)
+		assert.NotContains(t, strings.ToLower(string(rawcall.JSONOf(w.Observation()))), "canary", tt)
 		assert.Contains(t, w.Observation().Traffic, "PUT /v1/byok 400", tt)
 	}
 }
@@ -265,7 +259,7 @@ func lying(random *rand.Rand) roundtrip.Func {
 // its budget, answers no question, and costs a baseline no answer. Where nothing documented
 // comes back the run has an error.
 func TestBadTargets(t *testing.T) {
-	baseline := asTheFake(t)
+	baseline := asTheFake()
 	for name, transport := range badTargets {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -385,7 +379,7 @@ func TestOtherServices(t *testing.T) {
 				assert.NotEmpty(t, found.Evidence.Request+found.Evidence.Answer, "evidence of %s", id)
 				answers++
 			}
-			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
+			assert.Empty(t, o.Drift(decided(service.Decides)), "seed %d", seed)
 		})
 	}
 	assert.Greater(t, answers, near*25, "answers; not answered: %v", unanswered)
@@ -409,7 +403,7 @@ func TestOtherCalls(t *testing.T) {
 			})}
 			o, err := observe.Run(t.Context(), observe.Target{BaseURL: "http://other.example", Key: "sk-one", HTTPClient: client}, observe.DefaultBudget())
 			require.NoError(t, err, "seed %d", seed)
-			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
+			assert.Empty(t, o.Drift(decided(service.Decides)), "seed %d", seed)
 		})
 	}
 }
@@ -434,7 +428,7 @@ func TestOtherLimits(t *testing.T) {
 			fake.Advance(begun)
 			o, err := observe.Run(t.Context(), target, observe.DefaultBudget())
 			require.NoError(t, err, "%s %d, begun %v ago", tt.limit, tt.n, begun)
-			assert.Empty(t, o.Drift(asTheFake(t)), "%s %d, begun %v ago", tt.limit, tt.n, begun)
+			assert.Empty(t, o.Drift(asTheFake()), "%s %d, begun %v ago", tt.limit, tt.n, begun)
 			assert.NotEqual(t, 40, o.Limits["key_minute"], "a limit of the address")
 		}
 	}
@@ -487,12 +481,12 @@ func TestWatchOtherServices(t *testing.T) {
 			})
 			use(calling(t, withoutGetBody, "sk-one", "sk-two"), random, 160, keys[:1+3*(seed%2)]...)
 			o := w.Observation()
-			assert.Empty(t, o.Drift(decided(t, service.Decides)), "seed %d", seed)
+			assert.Empty(t, o.Drift(decided(service.Decides)), "seed %d", seed)
 			like := map[string]any{}
-			for _, d := range fakeserver.New(t, fakeserver.Like(jsonOf(t, o))).Decisions() {
+			for _, d := range fakeserver.New(t, fakeserver.Like(rawcall.JSONOf(o))).Decisions() {
 				like[d.ID] = json.RawMessage(d.Answer)
 			}
-			assert.Empty(t, o.Drift(decided(t, like)), "seed %d: of the fake", seed)
+			assert.Empty(t, o.Drift(decided(like)), "seed %d: of the fake", seed)
 			for id, found := range o.Decisions {
 				seen[id] = true
 				assert.Positive(t, found.Count, id)
@@ -503,7 +497,7 @@ func TestWatchOtherServices(t *testing.T) {
 			}
 			assert.Subset(t, slices.Collect(maps.Keys(o.Traffic)), []string{"member detail of POST /v1/agents 400", "error rate_limited of POST /v1/agents 429", "header Retry-After"})
 			for _, secret := range []string{"sk-", "Ada", "ag~1", "ag%7E1"} {
-				assert.NotContains(t, string(jsonOf(t, o)), secret, "seed %d", seed)
+				assert.NotContains(t, string(rawcall.JSONOf(o)), secret, "seed %d", seed)
 			}
 		})
 	}
