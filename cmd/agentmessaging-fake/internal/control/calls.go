@@ -179,7 +179,7 @@ func (s *Server) forgetCalls(*request) (any, error) {
 }
 
 // writeCalls writes all kept calls, each in a line, for a file.
-func (s *Server) writeCalls(w io.Writer) error { return s.fake.WriteCalls(w) }
+func writeCalls(fake *fakeserver.Server, w io.Writer) error { return fake.WriteCalls(w) }
 
 // makeCall makes a call of the service. The call is like any other: it counts against
 // limits, and is recorded. The page sends messages with it, and a tester can repeat a

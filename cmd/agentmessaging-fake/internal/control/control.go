@@ -91,10 +91,10 @@ const (
 // created it before the test. POST calls makes a call.
 var routes = map[string]route{
 	// The program and its fake as a whole.
-	"GET /openapi.yaml": {200, "", "", noBody, download("application/yaml", (*Server).writeDocument)},
+	"GET /openapi.yaml": {200, "", "", noBody, download("application/yaml", writeDocument)},
 	"GET /info":         {200, "", "", noBody, (*Server).info},
 	"POST /reset":       {204, "", "reset", noBody, (*Server).reset},
-	"GET /state":        {200, "", "", noBody, download("application/json", (*Server).writeState)},
+	"GET /state":        {200, "", "", noBody, download("application/json", (*fakeserver.Server).WriteState)},
 	"PUT /state":        {204, "", "keys agents byok limits clock", largeBody, (*Server).putState},
 	"GET /clock":        {200, "", "", noBody, (*Server).clock},
 	"POST /clock":       {200, "", "clock", smallBody, withBody((*Server).advance)},
@@ -118,7 +118,7 @@ var routes = map[string]route{
 	"POST /calls":       {200, "", "", smallBody, withBody((*Server).makeCall)},
 	"DELETE /calls":     {204, "", "calls", noBody, (*Server).forgetCalls},
 	"GET /calls/stream": {200, "", "", noBody, (*Server).stream},
-	"GET /calls.jsonl":  {200, "", "", noBody, download("application/jsonl", (*Server).writeCalls)},
+	"GET /calls.jsonl":  {200, "", "", noBody, download("application/jsonl", writeCalls)},
 	// Rules: one path for each kind.
 	"GET /replies":         {200, "", "", noBody, listRules("replies", rules.Replies)},
 	"POST /replies":        {201, "", "replies", smallBody, addRule[rules.Script]()},
@@ -224,11 +224,11 @@ func (s *Server) resolvePath(r *http.Request) (*request, error) {
 
 // download answers with the output of write. write runs after the lock is released, so
 // that a slow client delays nobody.
-func download(contentType string, write func(*Server, io.Writer) error) handler {
+func download(contentType string, write func(*fakeserver.Server, io.Writer) error) handler {
 	return func(s *Server, _ *request) (any, error) {
 		return jsonapi.Stream(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", contentType)
-			_ = write(s, w) // the client may be gone
+			_ = write(s.fake, w) // the client may be gone
 		}), nil
 	}
 }
