@@ -5,13 +5,9 @@ import { state, change, activeFilter } from './store.js';
 import { load } from './load.js';
 import { openCall, showFound } from './sync.js';
 
-// The panels in the order of the bar. The first is shown where the address names none.
-export const pages = [
-  { page: 'traffic', name: 'Traffic' },
-  { page: 'keys', name: 'Keys' },
-  { page: 'agents', name: 'Agents' },
-  { page: 'rules', name: 'Rules' },
-];
+// The panels and their names, in the order of the bar. The traffic is shown where the
+// address names none.
+export const pages = { traffic: 'Traffic', keys: 'Keys', agents: 'Agents', rules: 'Rules' };
 
 // hrefOf is the address of a panel, or of one thing in it. The filter stays in the
 // address of the traffic, so that closing a call does not lose it.
@@ -43,11 +39,11 @@ function takeFilter(filter) {
 export function readRoute() {
   const [path, query] = location.hash.split('?');
   const [, page, id = ''] = path.split('/');
-  const known = pages.find((p) => p.page === page)?.page ?? 'traffic';
+  const known = Object.hasOwn(pages, page) ? page : 'traffic';
   // The text of a new key goes when another thing is opened.
   const issued = state.issued?.label === id ? state.issued : null;
   change({ route: { page: known, id: decode(id) }, conversation: null, openAgent: null, issued });
-  document.title = `${pages.find((p) => p.page === known).name} · Agent Messaging fake`;
+  document.title = `${pages[known]} · Agent Messaging fake`;
   if (known === 'traffic') readTraffic(new URLSearchParams(query));
   if (!state.info) return;
   load('limits');

@@ -21,7 +21,7 @@ export function Shell() {
   return [
     h(Header),
     // Panels are links, so a browser can open one in another tab.
-    h('nav', { 'aria-label': 'Panels' }, h('ul.row', pages.map(item))),
+    h('nav', { 'aria-label': 'Panels' }, h('ul.row', Object.entries(pages).map(item))),
     h('main', h(state.locked ? Locked : views[page])),
     h(Notice),
   ];
@@ -29,7 +29,7 @@ export function Shell() {
 
 // item is the link to a panel, with how many things are in it. A sum that is not loaded
 // yet is NaN, which is not above 0, so no number shows.
-function item({ page, name }) {
+function item([page, name]) {
   const { faults, replies } = state;
   const n = { traffic: log.all.total, keys: state.keys?.length, agents: state.agentTotal, rules: faults?.length + replies?.length }[page];
   // aria-current marks the open panel for a screen reader, and by it the style sheet
