@@ -55,7 +55,7 @@ export async function open(t, { args, hash = '', prepare, width = 1280, height =
   context.on('request', asked);
   t.after(async () => {
     // Nothing waits for what the page has open.
-    await (args ? fake.stop('SIGKILL') : fake.control('POST', 'reset'));
+    await (args ? fake.stop('SIGKILL') : fake.control('POST', '/reset'));
     await Promise.all(context.pages().slice(1).map((tab) => tab.close()));
     const [left] = context.pages();
     await left.goto('about:blank');
@@ -66,7 +66,7 @@ export async function open(t, { args, hash = '', prepare, width = 1280, height =
   await page.setViewportSize({ width, height });
   await page.emulateMedia({ colorScheme });
   await prepare?.(fake);
-  await page.goto(fake.page + hash);
+  await page.goto(`${fake.baseURL}/${hash}`);
   await page.locator('[data-phase=live], [aria-label="Control token"]').first().waitFor();
   return { fake, page };
 }

@@ -13,16 +13,6 @@ export function startFake(...flags) {
 // ServedFake is the class that a test in Node copies from the examples, so that these
 // tests hold the example as well.
 class ServedFake extends Fake {
-  // page is the address of the page.
-  get page() {
-    return `${this.baseURL}/`;
-  }
-
-  // control makes a request to the control interface, below /_fake/v1.
-  control(method, path, body) {
-    return super.control(method, `/${path}`, body);
-  }
-
   // call makes a call of the service, as an application would. A string is sent as it is.
   async call(method, path, body, { key = this.key, headers = {}, signal } = {}) {
     const resp = await fetch(this.baseURL + path, {

@@ -21,7 +21,7 @@ test('an agent shows what it was made with, and its conversation as it grows', a
   await wantText(page.getByLabel('Conversation', { exact: true }).locator('.sum'), '3 exchanges');
   await wantBox('');
 
-  await fake.control('POST', 'keys/key_000001/limits/key_minute/exhaust');
+  await fake.control('POST', '/keys/key_000001/limits/key_minute/exhaust');
   await box.fill('Anybody there?'); // one that is refused comes back, with the reason
   await box.press('Enter');
   const notice = page.locator('.notice.bad');

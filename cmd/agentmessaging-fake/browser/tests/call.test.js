@@ -20,7 +20,7 @@ test('each failure is explained in the list of a narrow page, without a click', 
   const { fake, page } = await open(t, { width: 360, height: 740, prepare: (fake) => fake.agent() });
   for (const [what, sentence, fault, wait = patience] of failures) {
     await t.test(what, async () => {
-      await fake.control('POST', 'faults', { fault, times: 1 });
+      await fake.control('POST', '/faults', { fault, times: 1 });
       await fake.call('POST', messages, { text: 'Hello' }, { signal: AbortSignal.timeout(wait) }).catch(() => {});
       await wantText(calls(page).first(), sentence);
       await wantInView(calls(page).first());
@@ -63,16 +63,16 @@ test('a call copied as curl makes the same call again, whatever its text and pat
       await fake.call('GET', awkwardPath);
     },
   });
-  const { calls: made } = await fake.control('GET', 'calls');
+  const { calls: made } = await fake.control('GET', '/calls');
   const detail = page.getByLabel('The open call');
   for (const copied of made) {
-    await page.goto(`${fake.page}#/traffic/${copied.seq}`);
+    await page.goto(`${fake.baseURL}/#/traffic/${copied.seq}`);
     await wantText(detail.getByRole('heading').first(), `${copied.method} ${copied.path}`);
     const curl = await detail.getByRole('region', { name: 'As curl' }).textContent();
     await promisify(execFile)('bash', ['-c', curl], {
       env: { PATH: process.env.PATH, AGENT_MESSAGING_BASE_URL: fake.baseURL, AGENT_MESSAGING_API_KEY: fake.key },
     });
-    const again = (await fake.control('GET', 'calls')).calls.at(-1);
+    const again = (await fake.control('GET', '/calls')).calls.at(-1);
     for (const name of ['method', 'path', 'key', 'body', 'status']) assert.equal(again[name], copied[name], name);
   }
 });
@@ -84,8 +84,8 @@ test('a copy holds no key, and says so where the body was not kept', async (t) =
   await calls(page).first().click();
   await wantText(detail, /--data-raw '\{"provider":"openai","api_key":"'"\$PROVIDER_API_KEY"'"\}'/);
   await fake.call('POST', '/v1/agents', { system_prompt: 'x'.repeat(70_000) });
-  const { calls: made } = await fake.control('GET', 'calls');
-  await page.goto(`${fake.page}#/traffic/${made.at(-1).seq}`);
+  const { calls: made } = await fake.control('GET', '/calls');
+  await page.goto(`${fake.baseURL}/#/traffic/${made.at(-1).seq}`);
   await wantText(detail, /# The body of this call was not kept whole/);
   for (const key of ['sk-not-to-be-seen', fake.key]) assert.ok(!(await page.content()).includes(key));
 });

@@ -44,7 +44,7 @@ test('the page asks for the token, once', async (t) => {
 test('a call that comes while the page loads is not lost', async (t) => {
   const { fake, page } = await open(t);
   const other = await page.context().newPage();
-  await other.goto(fake.page);
+  await other.goto(fake.baseURL);
   await live(other);
   await page.route(/calls\?limit=100$/, async (route) => {
     const response = await route.fetch();
@@ -83,7 +83,7 @@ test('reset asks first, and empties the fake', async (t) => {
   await dialog.waitFor();
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'hidden' });
-  assert.equal((await fake.control('GET', 'agents')).agents.length, 1);
+  assert.equal((await fake.control('GET', '/agents')).agents.length, 1);
 
   await page.getByRole('banner').getByRole('button', { name: 'Reset' }).click();
   await dialog.getByRole('button', { name: 'Reset' }).click();
@@ -91,7 +91,7 @@ test('reset asks first, and empties the fake', async (t) => {
   await page.getByText('The fake is as it was when it started.').waitFor();
   await page.getByRole('button', { name: 'Dismiss' }).click();
   await wantCount(page.getByRole('button', { name: 'Dismiss' }), 0);
-  assert.equal((await fake.control('GET', 'agents')).agents.length, 0);
+  assert.equal((await fake.control('GET', '/agents')).agents.length, 0);
   assert.equal((await fake.call('GET', '/v1/status')).status, 200);
   await wantCount(calls(page), 1);
 });

@@ -20,18 +20,18 @@ async function wantHarmless(page) {
 test('markup in every field shows as text', async (t) => {
   const { fake, page } = await open(t, { prepare: (fake) => fill(fake, evil) });
   const rows = calls(page);
-  const count = (await fake.control('GET', 'calls')).calls.length;
+  const count = (await fake.control('GET', '/calls')).calls.length;
   await wantCount(rows, count);
   for (let i = 0; i < count; i++) {
     await rows.nth(i).click();
     await wantHarmless(page);
   }
-  await page.goto(`${fake.page}#/agents/agent_000001`);
+  await page.goto(`${fake.baseURL}/#/agents/agent_000001`);
   await wantText(page.getByLabel('About the agent'), /<script>window\.pwned=1<\/script><img src=x onerror=window\.pwned=2>/);
   await wantText(page.getByRole('log'), /<script>window\.pwned=1<\/script>/);
   await wantHarmless(page);
 
-  await page.goto(`${fake.page}#/rules`);
+  await page.goto(`${fake.baseURL}/#/rules`);
   await wantText(page.locator('.rule'), /<script>/);
   await wantHarmless(page);
 });
@@ -39,7 +39,7 @@ test('markup in every field shows as text', async (t) => {
 test('a hostile address of the page does nothing', async (t) => {
   const { fake, page } = await open(t);
   for (const hash of [`#/agents/${encodeURIComponent(evil)}`, `#/keys/${evil}`, '#/keys/%E0%A4%A', '#/__proto__/x', `#/${script}`]) {
-    await page.goto(fake.page + hash);
+    await page.goto(`${fake.baseURL}/${hash}`);
     await live(page);
     await wantHarmless(page);
   }

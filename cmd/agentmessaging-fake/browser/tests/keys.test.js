@@ -36,9 +36,9 @@ test('each limit shows what is left; one can be exhausted, says when it opens, a
   await minute.getByRole('button').click();
   await wantText(minute, /0 of 60 left, opens in \d/);
 
-  const { limits } = await fake.control('GET', 'keys/key_000001');
-  const { now } = await fake.control('GET', 'clock');
+  const { limits } = await fake.control('GET', '/keys/key_000001');
+  const { now } = await fake.control('GET', '/clock');
   const left = (Date.parse(limits[0].opens_at) - Date.parse(now)) / 1000;
-  await fake.control('POST', 'clock', { duration: `${left - 1}s` });
+  await fake.control('POST', '/clock', { duration: `${left - 1}s` });
   await wantText(minute, /60 of 60 left\s/); // a second later, by itself
 });

@@ -26,7 +26,7 @@ for (const [colorScheme, width, prepare] of [['dark', 1440, populate], ['light',
     const { fake, page } = await open(t, { colorScheme, width, prepare });
     await page.evaluate(axe);
     for (const [name, [hash, ready]] of Object.entries(panels)) {
-      await page.goto(fake.page + hash);
+      await page.goto(`${fake.baseURL}/${hash}`);
       await live(page);
       await ready(page);
       await wantFit(page, name);

@@ -17,7 +17,7 @@ test('every kind of rule can be turned on as the form comes', async (t) => {
     await form(page).getByRole('button', { name: 'Turn on' }).click();
     await wantCount(rules(page), i + 1);
   }
-  const { faults } = await fake.control('GET', 'faults');
+  const { faults } = await fake.control('GET', '/faults');
   assert.deepEqual([...faults.map((f) => f.fault.kind), 'reply'], kinds);
 });
 

@@ -21,7 +21,7 @@ test('without calls the page says how to make one, and each shows as it happens'
 
 test('a call is a row from its arrival on, with a clock that runs', async (t) => {
   const { fake, page } = await open(t, {
-    prepare: (fake) => fake.control('POST', 'faults', { fault: { kind: 'latency', duration: '1h' } }),
+    prepare: (fake) => fake.control('POST', '/faults', { fault: { kind: 'latency', duration: '1h' } }),
   });
   fake.call('GET', '/v1/status').catch(() => {}); // the reset after the test ends it
   await wantText(page.getByLabel('Calls under way'), /^[1-9] s\s+GET\s*\/v1\/status\s+under way/);
