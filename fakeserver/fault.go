@@ -289,14 +289,9 @@ func checkStatus(method string, status int) {
 // see. It panics for a value that would end the header's line. It does not repeat the value,
 // because a test that swaps arguments may pass a key.
 func checkedHeader(method, value string) string {
-	if holdsControl(value) {
+	isControl := func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+	if strings.ContainsFunc(value, isControl) {
 		misuse(method, "the header's value holds a control character")
 	}
 	return textproto.TrimString(value)
-}
-
-// holdsControl reports whether a text holds a control character, which could end the
-// line of a header. A tab is allowed.
-func holdsControl(value string) bool {
-	return strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
