@@ -53,9 +53,11 @@ func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now ti
 
 // refusal returns the refusal that the service itself would make with this status, if
 // interface 4 lists it for the endpoint. So a client that switches on error identifiers
-// sees the service's own identifiers.
+// sees the service's own identifiers. For any other status the identifier is its name, such
+// as bad_gateway.
 func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refusal {
-	r := &service.Refusal{Status: i.Status, Code: nameOfStatus(i.Status), Broken: "injected by the test"}
+	name := cmp.Or(http.StatusText(i.Status), "status "+strconv.Itoa(i.Status))
+	r := &service.Refusal{Status: i.Status, Code: strings.ReplaceAll(strings.ToLower(name), " ", "_"), Broken: "injected by the test"}
 	if e != nil && e.Lists(i.Status) {
 		r.Code = service.CodeOf(i.Status)
 	}
@@ -67,11 +69,4 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 		}
 	}
 	return r
-}
-
-// nameOfStatus returns the error identifier for a status that the service does not answer
-// with: the name of the status, such as bad_gateway.
-func nameOfStatus(status int) string {
-	name := cmp.Or(http.StatusText(status), "status "+strconv.Itoa(status))
-	return strings.ReplaceAll(strings.ToLower(name), " ", "_")
 }
