@@ -186,7 +186,7 @@ func TestSecretNeverShows(t *testing.T) {
 		secret, &secret, params, &params, setBYOK{APIKey: canary}, []agentmessaging.Secret{canary},
 		map[string]agentmessaging.Secret{"a": canary},
 	} {
-		holdsNone(t, prints(t, holder), canary)
+		reach.HoldsNone(t, prints(t, holder), canary)
 	}
 	var binary bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&binary).Encode(struct{ Key agentmessaging.Secret }{secret}))
@@ -197,25 +197,13 @@ func TestSecretNeverShows(t *testing.T) {
 	assert.Equal(t, canary, string(secret))
 }
 
-// holdsNone checks that no string that reflection reaches from held has a secret. A
-// debugger reaches as much.
-func holdsNone(t *testing.T, held any, secrets ...string) {
-	t.Helper()
-	reach.Strings(held, func(text string) {
-		for _, secret := range secrets {
-			assert.False(t, secret != "" && strings.Contains(text, secret), "%T holds %.80q", held, text)
-		}
-	})
-	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", held, held, held), "canary")
-}
-
 // TestNothingReachableHoldsASecret calls every endpoint of a service or a transport that
 // echoes the request. Not even a debugger's dump of the client, the error or the CallInfo
 // shows a key.
 func TestNothingReachableHoldsASecret(t *testing.T) {
 	client := newClient(t, nil)
-	holdsNone(t, client, testKey)
-	holdsNone(t, prints(t, client), testKey)
+	reach.HoldsNone(t, client, testKey)
+	reach.HoldsNone(t, prints(t, client), testKey)
 	for _, call := range slices.Concat(endpoints, []endpoint{
 		{name: "CreateAgent with a key", secret: "provider-canary", call: sending(create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})},
 	}) {
@@ -237,14 +225,14 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 			if err == nil {
 				info.Body = nil // of a success: the caller needs it as it is
 			}
-			holdsNone(t, info, testKey, call.secret)
+			reach.HoldsNone(t, info, testKey, call.secret)
 			if err == nil {
 				continue
 			}
-			holdsNone(t, err, testKey, call.secret)
+			reach.HoldsNone(t, err, testKey, call.secret)
 			if failure := (*agentmessaging.Error)(nil); errors.As(err, &failure) {
 				fields, _ := json.Marshal(failure)
-				holdsNone(t, string(fields), testKey, call.secret)
+				reach.HoldsNone(t, string(fields), testKey, call.secret)
 			}
 			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "%s: the cause stays reachable in %v", call.name, err)
 		}

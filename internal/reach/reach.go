@@ -1,13 +1,26 @@
-// Package reach finds the texts that a debugger's dump of a value would show. Tests
-// search these texts for secrets.
+// Package reach searches what a debugger's dump of a value would show for secrets. Only tests
+// import it.
 package reach
 
-import "reflect"
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
 
-// Strings calls found with every string and byte slice that reflection reaches from v,
-// through unexported fields, pointers and interfaces.
-func Strings(v any, found func(string)) {
-	walk(reflect.ValueOf(v), map[uintptr]bool{}, found)
+	"github.com/stretchr/testify/assert"
+)
+
+// HoldsNone checks that no string and byte slice that reflection reaches from held has a
+// secret. A debugger reaches as much: unexported fields, pointers and interfaces.
+func HoldsNone(t testing.TB, held any, secrets ...string) {
+	t.Helper()
+	walk(reflect.ValueOf(held), map[uintptr]bool{}, func(text string) {
+		for _, secret := range secrets {
+			assert.False(t, secret != "" && strings.Contains(text, secret), "%T holds %.80q", held, text)
+		}
+	})
+	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", held, held, held), "canary")
 }
 
 func walk(v reflect.Value, seen map[uintptr]bool, found func(string)) {

@@ -22,17 +22,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/reach"
 )
 
-// holdsNone checks that no string that reflection reaches from an error has a secret.
-func holdsNone(t *testing.T, err error, secrets ...string) {
-	t.Helper()
-	reach.Strings(err, func(text string) {
-		for _, secret := range secrets {
-			assert.NotContains(t, text, secret, "%T", err)
-		}
-	})
-	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), "canary")
-}
-
 // encodings are the forms in which a service or a proxy may echo a text.
 var encodings = map[string]func(string) string{
 	"as it is":    func(s string) string { return s },
@@ -178,7 +167,7 @@ func TestCausesShowNoKey(t *testing.T) {
 		redacted := redactor.Error(none, err, context.Canceled)
 		assert.ErrorIs(t, redacted, err, "%T", err)
 		assert.ErrorIs(t, redacted, context.Canceled, "%T", err)
-		holdsNone(t, redacted, key)
+		reach.HoldsNone(t, redacted, key)
 	}
 	assert.ErrorAs(t, redactor.Error(none, deep), new(guardedError))
 	assert.ErrorIs(t, redactor.Error(none, deep), io.ErrUnexpectedEOF)
@@ -207,7 +196,7 @@ func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 		redacted := redactor.Error(none, fmt.Errorf("%s was sent: %w", words, dial), fmt.Errorf("key-canary-4711 %w", errors.New(words)))
 		assert.EqualError(t, redacted, "[redacted]: dial tcp: connect: connection refused: [redacted] [redacted]", words)
 		assert.ErrorAs(t, redacted, new(*net.OpError), words)
-		holdsNone(t, redacted, words+" was", "key-canary-4711")
+		reach.HoldsNone(t, redacted, words+" was", "key-canary-4711")
 	}
 	quoted := redactorOf("", "", "Cancel my booking of Friday").Error(none, &http.ProtocolError{ErrorString: "malformed line: ancel my booking of Friday"})
 	assert.EqualError(t, quoted, Redacted, "bytes of an answer that repeats a part of the request")
@@ -226,7 +215,7 @@ func TestErrorsShowNoPasswordOfAnAddress(t *testing.T) {
 		err := New("").Error(none, errors.New(said))
 		assert.EqualError(t, err, shown, said)
 		if said != shown {
-			holdsNone(t, err, said)
+			reach.HoldsNone(t, err, said)
 		}
 	}
 	assert.Equal(t, "unknown host http://[redacted]", New("").Hide("unknown host http://u:1a/canary@models", InAnswer))
