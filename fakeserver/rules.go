@@ -76,7 +76,7 @@ func ByAgent(agentID string) Matcher {
 	if agentID == "" {
 		misuse("ByAgent", "the identifier is empty")
 	}
-	recorded := mask.Clip(agentID, wire.MaxRecorded)
+	recorded := printable.Clip(agentID, wire.MaxRecorded)
 	return Matcher{
 		matches: func(e *entry) bool { return e.call.AgentID == recorded },
 		name:    "ByAgent(" + describeID(agentID) + ")",

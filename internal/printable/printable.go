@@ -28,11 +28,19 @@ func Line(text string, limit int) string {
 		return text
 	}
 	const ellipsis = "..."
-	cut := limit - len(ellipsis)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
+	return Clip(text, limit-len(ellipsis)) + ellipsis
+}
+
+// Clip cuts a text to at most limit bytes, between characters. The result does not keep a
+// longer text in memory.
+func Clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return text[:cut] + ellipsis
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return strings.Clone(text[:limit])
 }
 
 // Plural counts things in words: "1 call", "2 calls".

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/strictjson"
 )
 
@@ -46,18 +47,6 @@ const maxKeys = 100
 // counts them.
 func Text(s string) string {
 	return "[redacted, " + strconv.Itoa(utf8.RuneCountInString(s)) + " characters]"
-}
-
-// Clip cuts a text to at most limit bytes, between characters. The result does not keep a
-// longer text in memory.
-func Clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return strings.Clone(text[:limit])
 }
 
 // Secrets are the keys of one call: the token of its header and the provider keys of its
@@ -117,7 +106,7 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 			values = append(values, Key)
 		default:
 			for _, v := range sent {
-				values = append(values, Clip(s.Clean(v), maxHeaderValue))
+				values = append(values, printable.Clip(s.Clean(v), maxHeaderValue))
 			}
 		}
 		shown[name] = values[from:len(values):len(values)]

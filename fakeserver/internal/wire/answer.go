@@ -13,6 +13,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -194,7 +195,7 @@ func headerValue(value string) []string {
 // unless texts are shown.
 func (a *Answer) Show(n int, secrets mask.Secrets, showTexts bool) string {
 	body := mask.Body{Texts: showTexts, Secrets: secrets, Unchecked: a.FromTest}
-	return mask.Clip(body.Show(a.Body, n), decisions.KeptBody)
+	return printable.Clip(body.Show(a.Body, n), decisions.KeptBody)
 }
 
 // Reason returns the reason member of an error's body: the field and its bound, if the

@@ -151,7 +151,7 @@ const MaxRecorded = 256
 // fillShown masks the parts of a request that a record keeps. If a client's arguments are
 // mixed up, a secret may also be in the path or the host, and may be escaped there.
 func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHost string, showTexts bool) {
-	clip := func(part string) string { return mask.Clip(req.Secrets.Clean(part), MaxRecorded) }
+	clip := func(part string) string { return printable.Clip(req.Secrets.Clean(part), MaxRecorded) }
 	path = req.Secrets.Clean(path)
 	// If a secret is escaped in the path, the path is unescaped, cleaned, and escaped again.
 	if plain, err := url.PathUnescape(path); err == nil && req.Secrets.Clean(plain) != plain {
@@ -161,7 +161,7 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHos
 	shown.Header = req.Secrets.CleanHeader(r.Header)
 	body := mask.Body{Texts: showTexts, Secrets: req.Secrets, Unchecked: req.Malformed != nil || req.Unrouted != nil}
 	if body.Unchecked || req.Endpoint.Body != nil {
-		shown.Body = mask.Clip(body.Show(sent, len(sent)), decisions.KeptBody)
+		shown.Body = printable.Clip(body.Show(sent, len(sent)), decisions.KeptBody)
 	}
 	// Copies do not keep the rest of the request's first line in memory, which may be a
 	// megabyte.
