@@ -398,8 +398,10 @@ func TestUnusedRequired(t *testing.T) {
 	}{
 		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, message + "not matched by ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
 		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused + "not matched by ByAgent(…), ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
-		{"OnMessage(ByAgent(agent_000009))", 0, refused + "which matches: the service refused it, or it came before the rule was made", func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
-		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused + "not matched by " + panics.String() + ", " + requires.String(), func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
+		{"OnMessage(ByAgent(agent_000009))", 0, refused + "which matches: the service refused it, or it came before the rule was made",
+			func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
+		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused + "not matched by " + panics.String() + ", " + requires.String(),
+			func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
 		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message + "which matches: the rule waits for match 2", func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
 		{injected, 0, get + "200, which matches: it came before the rule was made", func(f fake, calls func()) { calls(); inject(f) }},
 		{injected + ".From(3).Times(2)", 1, get + "200, which matches: the rule waits for match 3", func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
@@ -414,11 +416,13 @@ func TestUnusedRequired(t *testing.T) {
 			f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
 			calls()
 		}},
-		{injected, 0, get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service", func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
-		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet", func(f fake, _ func()) {
-			f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
-			f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
-		}},
+		{injected, 0, get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service",
+			func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
+		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
+			func(f fake, _ func()) {
+				f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
+				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
+			}},
 	} {
 		watch, fake, c := newSpied(t)
 		row.given(fake, func() {
