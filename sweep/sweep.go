@@ -251,7 +251,7 @@ func (s *sweep) mustStop() bool {
 // that it finds, so it is executed once for each such state, unless a plan has a fault
 // for it.
 func (s *sweep) nextExecution(r *run, from persisted, stage int) *record {
-	x := &execution{name: r.name, from: from, stage: stage, collectMoments: stage == 1 && r.died()}
+	x := &execution{name: r.name, from: from, stage: stage, collectMoments: stage == 1 && r.died() && r.plan == nil}
 	if r.plan != nil && stage == r.plan.stage {
 		x.plan = r.plan
 		return s.execute(x)
