@@ -90,7 +90,7 @@ var verdicts = []callCase{
 		given: inOrder(tooMany("", ""), okAnswer), want: "not done, done, 1s"},
 	{rule: "A policy may allow any number of attempts. Dials that fail draw nothing from the retry budget.",
 		do: get, opts: tireless, given: inOrder(append(slices.Repeat([]answer{notDialed}, 15), okAnswer)...),
-		want: strings.Repeat("not done, ", 15) + "done, 32.767µs"},
+		want: strings.Repeat("not done, ", 15) + "done, 32.767µs"}, // 1, 2, 4 ... and 2^14 ns
 	{rule: "A MinWait above 8 s does not double.",
 		do: get, opts: retries(policy{MinWait: 9 * time.Second}),
 		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 18s"},
@@ -128,7 +128,7 @@ var verdicts = []callCase{
 		want:  "not done, done, not done, done, 20m0s"},
 	{rule: "A call that waits for its limiter does not keep its place in the cool-down: the next call finds the limit open.",
 		do: inTurn(get, get), opts: limiterWaits(time.Second),
-		given: inOrder(refused, refused, okAnswer), want: "not done, not done, done, done, 44s"},
+		given: inOrder(refused, refused, okAnswer), want: "not done, not done, done, done, 44s"}, // twice 20 s, and a second for each attempt
 	{rule: "If the context has a deadline, WithTimeout does not bound the call.",
 		do: within(time.Hour, get), opts: timed(7 * time.Second),
 		given: each(hang), want: "unknown: context.DeadlineExceeded, 1h0m0s"},
