@@ -101,7 +101,7 @@ var verdicts = []callCase{
 		do:    inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.ProLimits()))), get)),
 		opts:  append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
 		given: inOrder(refused, refused, okAnswer, refused, refused, okAnswer),
-		want:  "not done, not done, done, not done, not done, done, 5m20s"},
+		want:  "not done, not done, done, not done, not done, done, 5m20s"}, // four waits of 20 s, each a minute late
 	{rule: "A wait that ends before the deadline is begun.",
 		do: within(31*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
 	{rule: "A wait longer than MaxWait is not begun, with a later deadline or without one.",
