@@ -99,3 +99,14 @@ var (
 	WarmUpMode     = &Field{Path: "mode", Enum: llmModes}
 	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: smsModes[1:]}
 )
+
+// The bodies of the endpoints. Each is required, except that of a warm-up.
+var (
+	warmUpBody  = &Field{Kind: Object, Fields: []*Field{WarmUpMode}}
+	byokBody    = required(BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel)
+	agentBody   = required(SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM)
+	messageBody = required(MessageText, MessageUserRef)
+	smsBody     = required(SMSChannelMode)
+)
+
+func required(members ...*Field) *Field { return &Field{Kind: Object, Required: true, Fields: members} }

@@ -36,38 +36,23 @@ type Endpoint struct {
 // wire how each answers; .github/CONTRIBUTING.md lists all places, and tests fail until all
 // are done.
 var (
-	Status = endpoint("GET /v1/status", "Status", 401, 402, 404)
-	WarmUp = endpoint("POST /v1/warmup", "WarmUp", 400, 401, 402, 403, 409, 429, 503).
-		takes(optional, WarmUpMode).spends(Requests, WarmUps)
-	GetBYOK = endpoint("GET /v1/byok", "GetBYOK", 401, 402, 403, 404)
-	SetBYOK = endpoint("PUT /v1/byok", "SetBYOK", 400, 401, 402, 403, 429, 503).
-		takes(required, BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel).spends(Requests, BYOKSets)
-	ClearBYOK   = endpoint("DELETE /v1/byok", "ClearBYOK", 401, 402, 403, 404)
-	CreateAgent = endpoint("POST /v1/agents", "CreateAgent", 400, 401, 402, 404, 429).
-			takes(required, SystemPrompt, CustomerRef, Metadata, AgentSMS, AgentLLM).spends(Requests, AgentCreations)
-	GetAgent    = endpoint("GET /v1/agents/{agent_id}", "GetAgent", 401, 402, 404, 429).spends(Requests)
-	SendMessage = endpoint("POST /v1/agents/{agent_id}/messages", "SendMessage", 400, 401, 402, 404, 429).
-			takes(required, MessageText, MessageUserRef).spends(Requests)
-	EnableSMS = endpoint("POST /v1/agents/{agent_id}/channels/sms", "EnableSMS", 400, 401, 402, 404, 429).
-			takes(required, SMSChannelMode).spends(Requests)
+	Status      = endpoint("Status", "GET /v1/status", nil, nil, 401, 402, 404)
+	WarmUp      = endpoint("WarmUp", "POST /v1/warmup", warmUpBody, counts{Requests, WarmUps}, 400, 401, 402, 403, 409, 429, 503)
+	GetBYOK     = endpoint("GetBYOK", "GET /v1/byok", nil, nil, 401, 402, 403, 404)
+	SetBYOK     = endpoint("SetBYOK", "PUT /v1/byok", byokBody, counts{Requests, BYOKSets}, 400, 401, 402, 403, 429, 503)
+	ClearBYOK   = endpoint("ClearBYOK", "DELETE /v1/byok", nil, nil, 401, 402, 403, 404)
+	CreateAgent = endpoint("CreateAgent", "POST /v1/agents", agentBody, counts{Requests, AgentCreations}, 400, 401, 402, 404, 429)
+	GetAgent    = endpoint("GetAgent", "GET /v1/agents/{agent_id}", nil, counts{Requests}, 401, 402, 404, 429)
+	SendMessage = endpoint("SendMessage", "POST /v1/agents/{agent_id}/messages", messageBody, counts{Requests}, 400, 401, 402, 404, 429)
+	EnableSMS   = endpoint("EnableSMS", "POST /v1/agents/{agent_id}/channels/sms", smsBody, counts{Requests}, 400, 401, 402, 404, 429)
 )
 
-func endpoint(call, name string, errors ...int) *Endpoint {
-	method, path, _ := strings.Cut(call, " ")
-	return &Endpoint{Name: name, Pattern: call, Method: method, Path: path, Errors: errors}
-}
+// counts is what a call counts as.
+type counts = []Counted
 
-const required, optional = true, false // of takes
-
-// takes sets the members of the body. If the body is optional, it may be absent.
-func (e *Endpoint) takes(needsBody bool, members ...*Field) *Endpoint {
-	e.Body = &Field{Kind: Object, Required: needsBody, Fields: members}
-	return e
-}
-
-func (e *Endpoint) spends(what ...Counted) *Endpoint {
-	e.Spends = what
-	return e
+func endpoint(name, pattern string, body *Field, spends counts, errors ...int) *Endpoint {
+	method, path, _ := strings.Cut(pattern, " ")
+	return &Endpoint{Name: name, Pattern: pattern, Method: method, Path: path, Body: body, Spends: spends, Errors: errors}
 }
 
 // Endpoints lists all endpoints, in the order of interface section 4.
