@@ -139,8 +139,8 @@ func (s *sweep) report() {
 func (s *sweep) summary() string {
 	parts := []string{printable.Plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", printable.Plural(s.deaths, "death"), printable.Plural(len(s.states), "state")),
 		printable.Plural(s.executions, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
-	if len(s.states) >= maxStates {
-		parts = append(parts, "more states were not tried")
+	if s.untried > 0 {
+		parts = append(parts, printable.Plural(s.untried, "death")+" had no run, because that would be too many states")
 	}
 	if s.watch.Missed {
 		parts = append(parts, "some torn files were not tried")

@@ -52,14 +52,16 @@ type sweep struct {
 	outcomes  map[string]string  // by the name of a run: the text to print if -run asks for the run and no check failed
 
 	executions  int
-	stalls      int             // runs that the watchdog ended
-	outOfTime   bool            // runs are missing, because go test -timeout would have ended the test
-	missedPlans int             // plans whose fault hit no call
-	restored    bool            // a restart found something in its folder
-	deaths      int             // moments at which a process died
-	faults      map[string]bool // the faults that hit a call, by name
-	causes      []*cause
-	started     time.Time
+	stalls      int  // runs that the watchdog ended
+	outOfTime   bool // runs are missing, because go test -timeout would have ended the test
+	missedPlans int  // plans whose fault hit no call
+	restored    bool // a restart found something in its folder
+	// deaths counts the moments at which a process died. untried of them had no run, because
+	// there were maxStates states already.
+	deaths, untried int
+	faults          map[string]bool // the faults that hit a call, by name
+	causes          []*cause
+	started         time.Time
 }
 
 // Test proves that an application survives. It runs the scenario without faults and lists
@@ -284,9 +286,12 @@ func (s *sweep) runDeaths() {
 			key := m.left.key()
 			// A report before the death can excuse the restart. So a death without a report needs
 			// a run, even if a death with a report left the same state.
-			known := s.states[key]
-			s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same, so this one has no run")
-			if known != nil && (dead.excused || !known.excused) || len(s.states) >= maxStates {
+			if known := s.states[key]; known != nil && (dead.excused || !known.excused) {
+				s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same, so this one has no run")
+				continue
+			}
+			if len(s.states) >= maxStates {
+				s.untried++
 				continue
 			}
 			r := *dead
