@@ -202,14 +202,13 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header, again 
 	case actionSuccess:
 		c.client.retryBudget.succeed()
 	case actionRetry:
-		var wait time.Duration
-		if wait, again = c.planRetry(); again {
+		if wait, planned := c.planRetry(); planned {
 			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
-		} else {
-			a.next = actionError
+			return a.Status, a.Header, true
 		}
+		a.next = actionError
 	}
-	return a.Status, a.Header, again
+	return a.Status, a.Header, false
 }
 
 // planRetry prepares another attempt, if that is allowed. wait is the time until that attempt:
