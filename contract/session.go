@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -218,8 +217,11 @@ func (s *session) call(st step, i int) (answer, error) {
 		case s.running.fillsLimit || tries == 3:
 			return a, skipped("a limit of the target refused a call in the middle: " + s.Describe(a.Exchange))
 		}
-		wait, _ := a.RetryAfter()
-		if err := s.pause(cmp.Or(wait, time.Minute), "a limit of the target refused a call in the middle, and opens later"); err != nil {
+		wait, ok := a.RetryAfter()
+		if !ok {
+			wait = time.Minute
+		}
+		if err := s.pause(wait, "a limit of the target refused a call in the middle, and opens later"); err != nil {
 			return a, err
 		}
 	}

@@ -269,7 +269,9 @@ func newBehavior() *service.Behavior {
 	for _, q := range decisions.All {
 		answers[q.ID] = q.Default
 	}
-	_ = json.Unmarshal(encode(answers), b) // cannot fail: each default has the type of its field
+	if err := json.Unmarshal(encode(answers), b); err != nil {
+		panic(err) // each default has the type of its field
+	}
 	return b
 }
 
