@@ -37,20 +37,17 @@ type Endpoint struct {
 // are done.
 var (
 	Status      = endpoint("Status", "GET /v1/status", nil, nil, 401, 402, 404)
-	WarmUp      = endpoint("WarmUp", "POST /v1/warmup", warmUpBody, counts{Requests, WarmUps}, 400, 401, 402, 403, 409, 429, 503)
+	WarmUp      = endpoint("WarmUp", "POST /v1/warmup", warmUpBody, []Counted{Requests, WarmUps}, 400, 401, 402, 403, 409, 429, 503)
 	GetBYOK     = endpoint("GetBYOK", "GET /v1/byok", nil, nil, 401, 402, 403, 404)
-	SetBYOK     = endpoint("SetBYOK", "PUT /v1/byok", byokBody, counts{Requests, BYOKSets}, 400, 401, 402, 403, 429, 503)
+	SetBYOK     = endpoint("SetBYOK", "PUT /v1/byok", byokBody, []Counted{Requests, BYOKSets}, 400, 401, 402, 403, 429, 503)
 	ClearBYOK   = endpoint("ClearBYOK", "DELETE /v1/byok", nil, nil, 401, 402, 403, 404)
-	CreateAgent = endpoint("CreateAgent", "POST /v1/agents", agentBody, counts{Requests, AgentCreations}, 400, 401, 402, 404, 429)
-	GetAgent    = endpoint("GetAgent", "GET /v1/agents/{agent_id}", nil, counts{Requests}, 401, 402, 404, 429)
-	SendMessage = endpoint("SendMessage", "POST /v1/agents/{agent_id}/messages", messageBody, counts{Requests}, 400, 401, 402, 404, 429)
-	EnableSMS   = endpoint("EnableSMS", "POST /v1/agents/{agent_id}/channels/sms", smsBody, counts{Requests}, 400, 401, 402, 404, 429)
+	CreateAgent = endpoint("CreateAgent", "POST /v1/agents", agentBody, []Counted{Requests, AgentCreations}, 400, 401, 402, 404, 429)
+	GetAgent    = endpoint("GetAgent", "GET /v1/agents/{agent_id}", nil, []Counted{Requests}, 401, 402, 404, 429)
+	SendMessage = endpoint("SendMessage", "POST /v1/agents/{agent_id}/messages", messageBody, []Counted{Requests}, 400, 401, 402, 404, 429)
+	EnableSMS   = endpoint("EnableSMS", "POST /v1/agents/{agent_id}/channels/sms", smsBody, []Counted{Requests}, 400, 401, 402, 404, 429)
 )
 
-// counts is what a call counts as.
-type counts = []Counted
-
-func endpoint(name, pattern string, body *Field, spends counts, errors ...int) *Endpoint {
+func endpoint(name, pattern string, body *Field, spends []Counted, errors ...int) *Endpoint {
 	method, path, _ := strings.Cut(pattern, " ")
 	return &Endpoint{Name: name, Pattern: pattern, Method: method, Path: path, Body: body, Spends: spends, Errors: errors}
 }

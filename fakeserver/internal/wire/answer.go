@@ -110,16 +110,12 @@ func wholeAgent(a *service.Answer, times string) any {
 	return reply
 }
 
-// storedBYOK returns the body with a stored BYOK configuration.
+// storedBYOK returns the body with the stored BYOK configuration, without its label
+// (interface 2.4), or with null.
 func storedBYOK(a *service.Answer, times string) any {
-	return byokReply{okReply{true}, configOf(a.BYOK, times)}
-}
-
-// configOf returns a stored BYOK configuration without its label (interface 2.4), nil for
-// none.
-func configOf(stored *service.BYOK, times string) *byokConfig {
+	stored := a.BYOK
 	if stored == nil {
-		return nil
+		return byokReply{okReply{true}, nil}
 	}
 	c := &byokConfig{Provider: stored.Provider, Fingerprint: stored.Fingerprint, UpdatedAt: formatTime(stored.UpdatedAt, times)}
 	if stored.BaseURL != "" {
@@ -128,7 +124,7 @@ func configOf(stored *service.BYOK, times string) *byokConfig {
 	if stored.Model != "" {
 		c.Model = &stored.Model
 	}
-	return c
+	return byokReply{okReply{true}, c}
 }
 
 // formatTime writes a time in one of the forms of Behavior.Times. The interface shows
