@@ -18,8 +18,8 @@ import (
 // Call is one call and its answer. It is safe to print: it holds no key and no password
 // of a base_url. It holds the texts of messages, replies and system prompts only with
 // WithMessageTexts, unless they are elsewhere than in the members for them, such as in a
-// header or in the Reason of a scripted Reply. "" means that a field does not apply, unless its comment says
-// otherwise.
+// header or in the Reason of a scripted Reply. "" means that a field does not apply,
+// unless its comment says otherwise.
 type Call struct {
 	Seq      int       `json:"seq"`                // the order of answering, from 1; Reset does not set it back
 	Time     time.Time `json:"time"`               // of arrival, by the fake's clock

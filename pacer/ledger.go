@@ -215,10 +215,10 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 }
 
 // merge adds the gates, counts and levels of another ledger. For each limit it keeps the larger
-// count, and the level that was learned last. If the other process was on its share, merge
-// takes nothing for a paced limit: each call counted there as several of one moment, which would
-// leave the window together, and the level was only the share. The pace alone keeps the window
-// from overflowing meanwhile.
+// count, and the level that was learned last. If the process of the other ledger was on its
+// share, merge takes nothing for a paced limit: each call counted there as several of one
+// moment, which would leave the window together, and the level was only the share. The pace
+// alone keeps the window from overflowing meanwhile.
 func (l *ledger) merge(other *ledger, wasOnShare bool) {
 	ahead := l.Now - other.Now
 	for costs, g := range other.Gates {

@@ -36,12 +36,12 @@ const (
 	// in more than identifiers and times. The order of an agent's messages counts too, if
 	// all calls come from the scenario's goroutine. After a death, only what is missing
 	// after all restarts counts, in any order. If restarts of the baseline remove something
-	// too, Truth does not judge deaths. Duplicates are for Doubled and LostAgent. Agents that differ
-	// only in an ID such as agent_7 are not distinguished. The provider key of an agent is
-	// not compared, since the fake does not show it. An agent for which a fault answered
-	// 404 counts as gone, even if the service still has it: an application may go on with
-	// another agent without a report. So Truth ignores such a run, and LostAgent and
-	// Doubled do not count that agent.
+	// too, Truth does not judge deaths. Duplicates are for Doubled and LostAgent. Agents
+	// that differ only in an ID such as agent_7 are not distinguished. The provider key of
+	// an agent is not compared, since the fake does not show it. An agent for which a fault
+	// answered 404 counts as gone, even if the service still has it: an application may go
+	// on with another agent without a report. So Truth ignores such a run, and LostAgent
+	// and Doubled do not count that agent.
 	Truth Check = "truth"
 	// Lost: after all restarts, a message or a customer's agent that the baseline has is
 	// missing, and the application has not named it. One text counts as one message, also if
@@ -62,12 +62,12 @@ const (
 	// Env.Dir, and in no text of the application. The run has more such agents than the
 	// baseline. It is forgiven if a creation was in doubt, and the doubt was reported.
 	LostAgent Check = "lost agent"
-	// Doubled: a text is in one agent's conversation, or a customer_ref among the agents, more
-	// often than in the baseline. It is forgiven if a call about it was in doubt and a report has
-	// its text, is the error of that call, or names no message at all. A call is in doubt if
-	// its outcome is unknown, or if its process died and the call had not failed. A creation
-	// is no longer in doubt once its agent's identifier is in a file of Env.Dir that the
-	// baseline has too.
+	// Doubled: a text is in one agent's conversation, or a customer_ref among the agents,
+	// more often than in the baseline. It is forgiven if a call about it was in doubt and a
+	// report has its text, is the error of that call, or names no message at all. A call is
+	// in doubt if its outcome is unknown, or if its process died and the call had not
+	// failed. A creation is no longer in doubt once its agent's identifier is in a file of
+	// Env.Dir that the baseline has too.
 	Doubled Check = "doubled"
 	// Quota: the run made more than nine times the requests of the baseline. Nine is for
 	// three tries of the application, each with three attempts of the client. A request that

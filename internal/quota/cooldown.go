@@ -28,8 +28,8 @@ const (
 	// While the openings of a gate let nobody through, the gate stays closed longer each time.
 	// So a service that refuses every call is asked less and less often. The longest time is
 	// MaxBackoff for a lone caller, and MaxBackoff/n for n callers, because a crowd needs
-	// more chances. A caller whose time runs out opens the gate sooner, but never before minBackoff,
-	// because a stream of calls always has such a caller.
+	// more chances. A caller whose time runs out opens the gate sooner, but never before
+	// minBackoff, because a stream of calls always has such a caller.
 	MaxBackoff   = 64 * time.Second
 	minBackoff   = 5 * time.Second
 	maxDoublings = 6 // from a second to MaxBackoff; more could overflow

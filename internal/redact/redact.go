@@ -152,7 +152,8 @@ func inJSON(text string) string {
 
 // fold maps bytes that proxies and encodings exchange to the same byte, in place:
 // net/http changes the case of header names, "+" is a space in a query, numbers have a space,
-// a comma or a colon between them, and the base64 of URLs has "-" and "_" in place of "+" and "/".
+// a comma or a colon between them, and the base64 of URLs has "-" and "_" in place of "+"
+// and "/".
 func fold(text []byte) []byte {
 	for i, c := range text {
 		switch {
