@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +50,7 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must have a port from 1 to 65535, or none")
 	case strings.ContainsFunc(baseURL, unicode.IsSpace) || strings.ContainsFunc(u.Path, unicode.IsControl):
 		return refuse("must not have spaces or control characters; a space in a path is %20")
-	case slices.ContainsFunc(slash.Split(u.EscapedPath(), -1), dotSegment.MatchString):
+	case slices.ContainsFunc(spec.Slash.Split(u.EscapedPath(), -1), spec.DotSegment.MatchString):
 		return refuse("must not have . or .. in its path")
 	case strings.EqualFold(path.Base(u.Path), "v1"):
 		return refuse("must not end in /v1, which the client adds; leave it out")
@@ -72,13 +71,6 @@ func isPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return err == nil && n > 0
 }
-
-// What a proxy may read as a slash, and the path segments that it may read as . or ..: some
-// proxies decode escapes twice, drop what follows a semicolon, or trim spaces.
-var (
-	slash      = regexp.MustCompile(`(?i)[/\\]|%(25)*(2f|5c)`)
-	dotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(25)*20)*((;|\?|#|%(25)*(3b|3f|23))(?s:.*))?$`)
-)
 
 // checkAPIKey accepts visible ASCII: a bearer token can hold nothing else.
 func checkAPIKey(key string) error {
@@ -108,20 +100,16 @@ const reasonRedacted = "is what a Secret is encoded as, not the key itself: keep
 // checkAgentID refuses ids that could lead to another path behind some proxies, and an API
 // key in place of an id: URLs, events and logs show ids.
 func checkAgentID(id, apiKey string) error {
-	refuse := func(reason string) error { return &ValidationError{Field: "agent_id", Reason: reason} }
+	flaw := spec.AgentIDFlaw(id)
 	switch {
 	case id == "":
-		return refuse("is empty; give Agent.ID")
+		flaw = "is empty; give Agent.ID"
 	case len(apiKey) >= redact.MinSecret && strings.Contains(id, apiKey):
-		return refuse("holds the API key; give Agent.ID")
-	case strings.ContainsAny(id, ".%") && dotSegment.MatchString(id): // most ids skip the slow match
-		return refuse("must not be a dot segment, escaped or with ; after it")
-	case strings.ContainsAny(id, `/\%`) && slash.MatchString(id):
-		return refuse("must not contain a slash, escaped or not")
-	case !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
-		return refuse("must not contain control characters or invalid UTF-8")
+		flaw = "holds the API key; give Agent.ID"
+	case flaw == "":
+		return nil
 	}
-	return nil
+	return &ValidationError{Field: "agent_id", Reason: flaw}
 }
 
 // checkField checks a value against the documented bounds of its field. An empty value

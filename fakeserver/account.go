@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
@@ -123,10 +122,10 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	switch {
 	case flaw != nil:
 		misuse("AddAgent", "%s", wire.Reason(flaw))
-	case a.ID == "." || a.ID == ".." || strings.ContainsAny(a.ID, `/\`) || strings.ContainsFunc(a.ID, unicode.IsControl):
-		misuse("AddAgent", "no path can name the ID")
+	case spec.AgentIDFlaw(a.ID) != "":
+		misuse("AddAgent", "the ID %s", spec.AgentIDFlaw(a.ID))
 	}
-	checkTexts("AddAgent", a.ID, a.SystemPrompt, a.CustomerRef, a.LLM.Model, a.LLM.BaseURL, a.LLM.Label)
+	checkTexts("AddAgent", a.SystemPrompt, a.CustomerRef, a.LLM.Model, a.LLM.BaseURL, a.LLM.Label)
 	checkTimes("AddAgent", a.CreatedAt, a.UpdatedAt)
 	stored := service.AgentOf(fields)
 	stored.ID, stored.Status = a.ID, a.Status

@@ -180,9 +180,10 @@ var misuses = map[string]func(fake){
 	"AwaitCalls: the context is nil":                                          func(f fake) { _, _ = f.AwaitCalls(context.Context(nil), 1) },
 	"ServeHTTP: the Server is the zero Server":                                func(fake) { new(fakeserver.Server).ServeHTTP(nil, nil) },
 
-	"AddAgent: no path can name the ID":                adding(fakeserver.Agent{ID: ".."}),
-	"no path can name the ID":                          adding(fakeserver.Agent{ID: "a/b"}),
-	"AddAgent: every text must be valid UTF-8":         adding(fakeserver.Agent{ID: "\xff"}),
+	"AddAgent: the ID must not be a dot segment":       adding(fakeserver.Agent{ID: ".."}),
+	"the ID must not contain a slash":                  adding(fakeserver.Agent{ID: "a%2Fb"}),
+	"the ID must not contain control characters":       adding(fakeserver.Agent{ID: "\xff"}),
+	"AddAgent: every text must be valid UTF-8":         adding(fakeserver.Agent{CustomerRef: "\xff"}),
 	"AddAgent: metadata: must be one JSON object":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{`)}),
 	"AddAgent: metadata: at most 4096 characters":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + tooLong + strings.Repeat("x", 100) + `"}`)}),
 	"AddAgent: sms.mode: must be one of none, sandbox": adding(fakeserver.Agent{SMS: &fakeserver.SMS{}}),
