@@ -129,9 +129,14 @@ func byID(id string) testCase {
 	panic(fmt.Sprintf("no case %q; a new endpoint needs a row of answered", id))
 }
 
-// TestCaseIDs: ids are unique and begin with a section.
-func TestCaseIDs(t *testing.T) {
-	ids := map[string]bool{}
+var updateCases = flag.Bool("update-cases", false, "write the cases into "+casesFile)
+
+const casesFile = "testdata/cases.txt"
+
+// TestCases compares the list of the cases, and what each spends and needs, with casesFile:
+// a case that is lost, or that spends more than a live run would think, shows there.
+func TestCases(t *testing.T) {
+	ids, list := map[string]bool{}, new(strings.Builder)
 	for _, c := range cases() {
 		assert.Falsef(t, ids[c.ID], "two cases %s", c.ID)
 		ids[c.ID] = true
@@ -140,7 +145,20 @@ func TestCaseIDs(t *testing.T) {
 		for _, st := range c.steps {
 			assert.True(t, c.decision() || !strings.Contains(strings.ReplaceAll(st.Body, `"base_url":"h`, ""), `"base_url":"`), "%s: a service may want an address", c.ID)
 		}
+		fmt.Fprintf(list, "%s: %s", c.ID, c.Spends)
+		for i, needs := range []bool{c.agent, c.abilities, c.secondKey, c.clientFrom, c.frozenClock, c.fillsLimit} {
+			if needs {
+				list.WriteString([]string{", an agent", ", abilities", ", a second key", ", addresses", ", a frozen clock", ", a full limit"}[i])
+			}
+		}
+		fmt.Fprintln(list)
 	}
+	if *updateCases {
+		require.NoError(t, os.WriteFile(casesFile, []byte(list.String()), 0o644))
+	}
+	want, err := os.ReadFile(casesFile)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), list.String(), "to accept this: go test -run TestCases ./contract -update-cases")
 }
 
 // TestSchedule: which cases of a list run on a target.
