@@ -105,12 +105,17 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 	ctx, stop := context.WithDeadline(ctx, r.Deadline)
 	defer stop()
 	rt := &roundTrip{sender: s, ctx: ctx, stop: stop}
-	defer rt.finish()
+	defer func() {
+		if held := rt.firstOn.Load(); held != nil {
+			<-held.firstToken // without an answer, another request is the connection's first now
+		}
+	}()
 	transport := cmp.Or(s.transport, http.DefaultTransport)
 	rt.httpTransport, _ = transport.(*http.Transport)
 	rt.build(r)
 	if try > 1 || s.queue.pending.Load() != 0 {
 		rt.queueUp()
+		defer rt.leaveQueue(false)
 	}
 	if err := rt.ctx.Err(); err != nil {
 		return Answer{Err: err, Missed: NoAnswer}, false
@@ -207,7 +212,9 @@ func (rt *roundTrip) facts() facts { return rt.update(func(*facts) {}) }
 type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
-	if f := b.update((*facts).noteRead); f.bodyClosed {
+	// Once the transport has a connection, the hooks show whether it sends the request.
+	f := b.update(func(f *facts) { f.maybeRead = f.maybeRead || !f.connected })
+	if f.bodyClosed {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	return b.body.Read(p)
@@ -331,15 +338,6 @@ func (rt *roundTrip) got1xx(int, textproto.MIMEHeader) error {
 // the hook Got1xxResponse is not set.
 const maxInterim = 1000
 
-// finish ends the try: it passes the turn on, and gives the first token back if no answer has
-// begun.
-func (rt *roundTrip) finish() {
-	rt.leaveQueue(false)
-	if held := rt.firstOn.Load(); held != nil && !rt.facts().answering() {
-		<-held.firstToken
-	}
-}
-
 // failed returns the Answer for a request that got none. again is as for send.
 func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	proxyFailed := rt.proxyFailed(err)
@@ -368,14 +366,18 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 	}
 	rt.sender.everAnswered.Store(true)
 	answer := Answer{Status: resp.StatusCode, Header: resp.Header, Sent: true}
-	body, err := readBody(resp, rt.stop)
-	answer.Body = body
-	switch {
-	case err == nil:
-	case resp.StatusCode > 299:
-		answer.BodyErr = err // not a failure: the status is known, and a part of the body is enough
-	default:
-		answer.Err, answer.Missed = err, rt.facts().missed(err)
+	if resp.StatusCode <= 299 {
+		answer.Body, answer.Err = readBody(resp, maxSuccessBody, rt.stop)
+		if answer.Err != nil {
+			answer.Missed = rt.facts().missed(answer.Err)
+		}
+		return answer
+	}
+	// An error of this body is no failure: the status is known, and a part of the body is enough.
+	late := time.AfterFunc(bodyWait, rt.stop)
+	answer.Body, answer.BodyErr = readBody(resp, maxErrorBody, rt.stop)
+	if !late.Stop() && answer.BodyErr != nil {
+		answer.BodyErr = errLate
 	}
 	return answer
 }
@@ -386,7 +388,7 @@ func checked(resp *http.Response, err error) (*http.Response, error) {
 	if resp != nil && resp.Body == nil {
 		resp.Body = http.NoBody
 	}
-	if isnil.Value(err) { // perhaps a nil *Error in an error
+	if err != nil && isnil.Value(err) { // a nil *Error in an error
 		err = nil
 	}
 	switch {
@@ -403,30 +405,20 @@ func checked(resp *http.Response, err error) (*http.Response, error) {
 const (
 	maxSuccessBody = 1 << 20
 	maxErrorBody   = 64 << 10
-	// bodyWait bounds how long readBody waits for bytes that the client can do without: the
-	// rest of an error's body, and the end of a body that already has its announced length.
+	// bodyWait bounds the wait for bytes that the client can do without: the rest of an
+	// error's body, and the end of a body that already has its announced length.
 	bodyWait = 5 * time.Second
 )
 
 var errLate = fmt.Errorf("the rest did not come within %s", bodyWait)
 
-// readBody reads a body. If it fails, it returns what it has read so far. It drops the
-// byte order mark that some gateways put before JSON (RFC 8259, 8.1), and decompresses
-// gzip, which some gateways send although the request did not ask for it.
+// readBody reads a body of at most limit bytes. If it fails, it returns what it has read so
+// far. It drops the byte order mark that some gateways put before JSON (RFC 8259, 8.1), and
+// decompresses gzip, which some gateways send although the request did not ask for it.
 //
 // stop ends the try, and so a Read that hangs. Closing the body instead would race with a
 // decompressor that is reading it.
-func readBody(resp *http.Response, stop func()) (body []byte, err error) {
-	limit := maxSuccessBody
-	if resp.StatusCode > 299 {
-		limit = maxErrorBody
-		late := time.AfterFunc(bodyWait, stop)
-		defer func() {
-			if !late.Stop() && err != nil {
-				err = errLate
-			}
-		}()
-	}
+func readBody(resp *http.Response, limit int, stop func()) (body []byte, err error) {
 	if coding := strings.ToLower(resp.Header.Get("Content-Encoding")); (coding == "gzip" || coding == "x-gzip") && !resp.Uncompressed {
 		body, err = gunzip(resp.Body, limit)
 	} else {

@@ -163,10 +163,6 @@ func (f facts) mayBeSent(err error) bool {
 	return f.ended || !errors.As(err, &op) || op.Op != "dial"
 }
 
-// noteRead notes that the transport reads the body. Once it has a connection, the hooks
-// show whether it sends the request.
-func (f *facts) noteRead() { f.maybeRead = f.maybeRead || !f.connected }
-
 // maybeSentUnseen reports that the transport may have read the body and sent it without
 // running hooks, for example over HTTP/3. It has not if it is net/http's own and has looked
 // for a connection, because then the hooks show everything. If there is no body, the hooks

@@ -59,7 +59,7 @@ func (q *dialQueue) add(conn *tls.Conn) *connection {
 
 // connection holds the state that the requests on one HTTP/2 connection share.
 type connection struct {
-	firstToken chan struct{} // has a token while the first request waits for its answer
+	firstToken chan struct{} // has a token while the first request is on its way
 	shared     chan struct{} // closed once more than one request may use the connection
 	share      func()        // closes shared
 	hasAnswer  atomic.Bool   // an answer has begun to arrive
@@ -71,8 +71,8 @@ func newConnection() *connection {
 }
 
 // admit waits until a request may be written, at most until ctx ends. It reports whether
-// the request is the first on the connection. If so, and the request ends without an
-// answer, it must take the token out of firstToken.
+// the request is the first on the connection. If so, the request must take the token out of
+// firstToken when it ends.
 func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	if c.hasAnswer.Load() { // true for nearly all requests, which would contend for the locks of select
 		return false, nil
