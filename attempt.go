@@ -51,8 +51,9 @@ func (a *attempt) run() {
 	}
 	a.attempts++
 	request := ctx
-	stop := a.client.handlers.begin(&request, func() Event { return RequestStart{a.subject, a.number} })
-	defer stop()
+	if a.client.handlers != nil {
+		defer a.client.handlers.begin(&request, func() Event { return RequestStart{a.subject, a.number} })()
+	}
 	a.send(request)
 	a.outcome = classify(a.Answer, a.failure, a.endpoint, a.ctxErr())
 	a.lastRefusal = nil

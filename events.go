@@ -186,27 +186,22 @@ type handlers []handler
 // call's. Its value is a pointer, unique for each call.
 type callKey struct{}
 
-// emit gives an event to the handlers that want events of its level. If no handler wants the
-// event, emit does not make it.
-func (all handlers) emit(ctx context.Context, level slog.Level, event func() Event) {
-	all.emitIn(&ctx, level, event)
-}
-
-// emitIn is emit, and sets ctx to the context that the observers returned. If an observer
-// panics, that is the context of those before it.
-func (all handlers) emitIn(ctx *context.Context, level slog.Level, event func() Event) {
+// emit gives an event to the handlers that want events of its level, and returns the context
+// that the observers returned. If no handler wants the event, emit does not make it.
+func (all handlers) emit(ctx context.Context, level slog.Level, event func() Event) context.Context {
 	var made Event
 	for _, h := range all {
-		if !h.wants(*ctx, level) {
+		if !h.wants(ctx, level) {
 			continue
 		}
 		if made == nil {
 			made = event()
 		}
-		if next := h.handle(*ctx, made); next != nil && next.Value(callKey{}) == (*ctx).Value(callKey{}) {
-			*ctx = next
+		if next := h.handle(ctx, made); next != nil && next.Value(callKey{}) == ctx.Value(callKey{}) {
+			ctx = next
 		}
 	}
+	return ctx
 }
 
 // begin emits the event of a start, such as a CallStart, and sets ctx to the context for what
@@ -214,7 +209,9 @@ func (all handlers) emitIn(ctx *context.Context, level slog.Level, event func() 
 // it. If an observer panics, ctx is the context for the event of the end.
 func (all handlers) begin(ctx *context.Context, event func() Event) (stop context.CancelFunc) {
 	deadline, has := (*ctx).Deadline()
-	all.emitIn(ctx, noLog, event)
+	for i := range all { // one by one: if one panics, ctx is the context that those before it returned
+		*ctx = all[i:i+1].emit(*ctx, noLog, event)
+	}
 	if kept, still := (*ctx).Deadline(); !has || still && !kept.After(deadline) { // most observers keep it
 		return func() {}
 	}
