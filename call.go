@@ -3,6 +3,7 @@ package agentmessaging
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -167,25 +168,10 @@ func (c *call) run() (err error) {
 	if stoppedBy == nil {
 		stoppedBy = c.loop.Run(c.ctx, c.endpoint.Method, &c.url, c.client.httpClient.Jar, c)
 	}
-	return c.finishError(stoppedBy)
-}
-
-// finishError returns the call's error; nil after a success. stoppedBy says why there was no
-// attempt, or none after the last one.
-func (c *call) finishError(stoppedBy error) error {
-	switch a := &c.last; {
-	case a.next == actionSuccess:
+	if c.last.next == actionSuccess {
 		return nil
-	case a.next == actionUnknown:
-		return c.outcomeUnknown(a.failure, a.Answer)
-	case a.next == actionError: // the failure is complete
-	case c.lastRefusal != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
-		a.failure = c.refusal(c.ctx, stoppedBy, false)
-	default:
-		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.addCause(c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
 	}
-	return c.withFacts(c.last.failure)
+	return c.finishError(stoppedBy)
 }
 
 // Attempt makes one attempt, and decides, by the table in retry.go, whether there is
@@ -222,21 +208,15 @@ func (c *call) planRetry() (wait time.Duration, again bool) {
 	case a.Unprocessed && c.renewals < maxRenewals: // at once, on another connection
 		c.renewals++
 		return 0, true
-	case limited && maxAttempts > 1:
-		return c.forecastWait()
-	case limited, c.failures() >= maxAttempts:
+	case !limited && c.failures() < maxAttempts:
+		return c.backOff()
+	case !limited, maxAttempts == 1:
 		return 0, false
 	}
-	return c.backOff()
-}
-
-// forecastWait asks the engine how long the next attempt will wait in line for the limit.
-func (c *call) forecastWait() (wait time.Duration, again bool) {
 	wait, refusal := c.engine.Forecast(c.ctx, &c.waiter)
 	if refusal != nil {
-		e := c.last.failure
-		e.RetryAfter = max(e.RetryAfter, refusal.RetryAfter)
-		e.addCause(c.whyRefused(refusal, e.RetryAfter))
+		a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
+		a.failure.addCause(c.whyRefused(refusal, a.failure.RetryAfter))
 	}
 	return wait, refusal == nil
 }
@@ -269,6 +249,18 @@ func (c *call) Pause() (err error) {
 		c.timeLeft -= c.pause
 	}
 	return cmp.Or(err, c.ctxErr())
+}
+
+// ctxErr returns why the call cannot go on: its context has ended, or its time under
+// WithTimeout is used up. It returns nil if the call can go on.
+func (c *call) ctxErr() error {
+	switch {
+	case c.ctx.Err() != nil:
+		return c.ctx.Err()
+	case c.timeLeft <= 0:
+		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, roundDuration(c.client.timeout))
+	}
+	return nil
 }
 
 // fillInfo fills the caller's CallInfo.

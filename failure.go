@@ -16,6 +16,22 @@ import (
 // This file makes the error of an attempt, and of the call that ends with it. What an
 // answer says is read in answer.go.
 
+// finishError returns the error of a call that failed. stoppedBy says why there was no
+// attempt, or none after the last one.
+func (c *call) finishError(stoppedBy error) error {
+	switch a := &c.last; {
+	case a.next == actionUnknown:
+		return c.outcomeUnknown(a.failure, a.Answer)
+	case a.next == actionError: // the failure is complete
+	case c.lastRefusal != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
+		a.failure = c.refusal(c.ctx, stoppedBy, false)
+	default:
+		a.failure = cmp.Or(a.failure, new(Error))
+		a.failure.addCause(c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
+	}
+	return c.withFacts(c.last.failure)
+}
+
 // longestWait returns the longest wait that MaxWait and the deadline allow, and words that
 // describe a longer wait.
 func (c *call) longestWait() (longest time.Duration, beyond string) {
@@ -43,18 +59,6 @@ func (c *call) whyTooLong(wait time.Duration) error {
 		return nil
 	}
 	return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(wait), beyond, roundDuration(longest))
-}
-
-// ctxErr returns why the call cannot go on: its context has ended, or its time under
-// WithTimeout is used up. It returns nil if the call can go on.
-func (c *call) ctxErr() error {
-	switch {
-	case c.ctx.Err() != nil:
-		return c.ctx.Err()
-	case c.timeLeft <= 0:
-		return fmt.Errorf("%w: WithTimeout allows %s", context.DeadlineExceeded, roundDuration(c.client.timeout))
-	}
-	return nil
 }
 
 // redactCause turns err into a cause that an error of this package may wrap. err comes
