@@ -138,12 +138,8 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 // length of the names.
 func (e *Error) redact(secrets *redact.Redactor) {
 	e.Code, e.Reason = secrets.Hide(e.Code, redact.InName), secrets.Hide(e.Reason, redact.InAnswer)
-	e.TraceID, e.LimitKey = safeName(e.TraceID, maxTraceID, secrets), safeName(e.LimitKey, printable.MaxName, secrets)
-}
-
-// safeName returns a name of an answer without secrets, as one line of at most limit bytes.
-func safeName(name string, limit int, secrets *redact.Redactor) string {
-	return printable.Line(secrets.Hide(name, redact.InName), limit)
+	e.TraceID = printable.Line(secrets.Hide(e.TraceID, redact.InName), maxTraceID)
+	e.LimitKey = printable.Line(secrets.Hide(e.LimitKey, redact.InName), printable.MaxName)
 }
 
 // extra returns the members that the interface does not list, and listed members that are

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
@@ -175,7 +176,7 @@ func (a *attempt) send(ctx context.Context) {
 	if a.Err = ctx.Err(); a.Err == nil {
 		a.Sent = true // if Send panics, the service may have seen the request
 		a.Answer = a.client.sender.Send(ctx, exchange.Request{
-			Method: a.endpoint.Method, URL: &a.url, Header: a.client.header(), Cookies: a.cookies,
+			Method: a.endpoint.Method, URL: &a.url, Header: a.client.credentials().header, Cookies: a.cookies,
 			Body: a.payload, Deadline: began.Add(limit),
 		})
 		if a.Status != 0 {
@@ -250,7 +251,7 @@ func (a *attempt) safeTraceID() string {
 	case a.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	case a.parsed != nil && a.traceID == "":
-		a.traceID = safeName(a.parsed.traceID, maxTraceID, &a.secrets)
+		a.traceID = printable.Line(a.secrets.Hide(a.parsed.traceID, redact.InName), maxTraceID)
 	}
 	return a.traceID
 }

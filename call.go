@@ -102,7 +102,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 		return nil, &ValidationError{Field: "ctx", Reason: "is nil; use context.Background() when there is none"}
 	}
 	call := &call{request: r, client: c, readResult: readResult, ctx: ctx, engine: c.engine, timeLeft: c.timeout}
-	call.secrets = c.redactor().With(r.providerKey, r.userText)
+	call.secrets = c.credentials().redactor.With(r.providerKey, r.userText)
 	call.beforeSend, _ = ctx.Value(beforeSendKey{}).(func(context.Context, int) error)
 	if call.info, _ = ctx.Value(callInfoKey{}).(*CallInfo); call.info != nil {
 		*call.info = CallInfo{} // stays empty if the call is refused below
@@ -131,7 +131,7 @@ func (r *request) address(c *Client) (url.URL, error) {
 	u := *c.base
 	before, after, hasID := strings.Cut(r.endpoint.Path, "{agent_id}")
 	if hasID {
-		if err := checkAgentID(r.agentID, c.apiKey()); err != nil {
+		if err := checkAgentID(r.agentID, c.credentials().apiKey); err != nil {
 			return u, err
 		}
 	}

@@ -24,15 +24,20 @@ type Client struct {
 	sender *exchange.Sender
 	engine *quota.Engine // makes calls wait for limits; nil: calls do not wait
 
-	// These are functions because fmt prints a function as an address: %+v of a struct
-	// that holds a Client does not show the key.
-	header   func() http.Header
-	apiKey   func() string
-	redactor func() *redact.Redactor // hides the key
+	// A function, because fmt prints a function as an address: %+v of a struct that holds a
+	// Client does not show the key.
+	credentials func() *credentials
 
 	// The clients that With makes share these, but one with another clock has its own retryBudget.
 	retryBudget *retryBudget
 	callCount   *atomic.Uint64 // counts the calls that had observers or a logger, to number them
+}
+
+// credentials is the API key, in the forms that calls need.
+type credentials struct {
+	apiKey   string
+	header   http.Header      // of a request with a body; all calls share it, so it must not be changed
+	redactor *redact.Redactor // hides the key
 }
 
 // NewClient returns a client of the service at baseURL, the address in front of /v1, that
@@ -54,10 +59,9 @@ func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	if err := checkAPIKey(apiKey); err != nil {
 		return nil, err
 	}
-	redactor := redact.New(apiKey)
 	c := &Client{
 		settings: defaultSettings(), base: base, callCount: new(atomic.Uint64), retryBudget: new(retryBudget),
-		apiKey: func() string { return apiKey }, redactor: func() *redact.Redactor { return redactor },
+		credentials: func() *credentials { return &credentials{apiKey: apiKey, redactor: redact.New(apiKey)} },
 	}
 	return c.With(opts...)
 }
@@ -100,12 +104,12 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if s.clockGiven { // a budget refills by the clock
 		budget = new(retryBudget)
 	}
+	known := *c.credentials()
+	known.header = newHeader(known.apiKey, s.userAgent)
 	return &Client{
 		settings:    s,
 		base:        c.base,
-		header:      headers(c.apiKey(), s.userAgent),
-		apiKey:      c.apiKey,
-		redactor:    c.redactor,
+		credentials: func() *credentials { return &known },
 		sender:      sender,
 		engine:      s.limitEngine(c),
 		retryBudget: budget,
@@ -142,14 +146,11 @@ func (c *Client) String() string {
 // GoString is String, so that %#v shows no more than %v.
 func (c *Client) GoString() string { return c.String() }
 
-// headers returns a function that gives the header of a request with a body. All calls
-// share this header, so it must not be changed.
-func headers(apiKey, userAgent string) func() http.Header {
-	header := http.Header{
+func newHeader(apiKey, userAgent string) http.Header {
+	return http.Header{
 		"Authorization": {"Bearer " + apiKey}, "Accept": {"application/json"}, "Content-Type": {"application/json"}, "User-Agent": {userAgent},
 		// Decompressing a few kilobytes costs more than it saves. If net/http decompressed the
 		// answer, exchange could not bound how much it reads.
 		"Accept-Encoding": {"identity"},
 	}
-	return func() http.Header { return header }
 }
