@@ -23,29 +23,27 @@ const Longest = spec.Day
 // Beyond what HTTP allows, Read accepts quotes, and a list: proxies join several headers
 // into one.
 func Read(header http.Header, now time.Time) (longest time.Duration) {
-	for _, value := range values(header, "Date") {
-		if sent, err := http.ParseTime(value); err == nil {
+	var dates, asked []string
+	for name, values := range header { // some transports keep the case that the service sent
+		switch {
+		case strings.EqualFold(name, "Date"):
+			dates = append(dates, values...)
+		case strings.EqualFold(name, "Retry-After"):
+			asked = append(asked, values...)
+		}
+	}
+	for _, date := range dates {
+		if sent, err := http.ParseTime(date); err == nil {
 			now = sent
 		}
 	}
 	before := ""
-	for item := range strings.FieldsFuncSeq(strings.Join(values(header, "Retry-After"), ","), func(r rune) bool { return r == ',' || r == ';' }) {
+	for item := range strings.FieldsFuncSeq(strings.Join(asked, ","), func(r rune) bool { return r == ',' || r == ';' }) {
 		item = strings.Trim(item, " \t\"'")
 		longest = max(longest, wait(item, now), wait(before+item, now)) // two of the three forms of a date have a comma
 		before = item + ", "
 	}
 	return min(longest, Longest)
-}
-
-// values returns the values of a header, whatever the case of its name: some transports keep
-// the case that the service sent.
-func values(header http.Header, name string) (all []string) {
-	for other, some := range header {
-		if strings.EqualFold(other, name) {
-			all = append(all, some...)
-		}
-	}
-	return all
 }
 
 // wait reads seconds, with or without a fraction, or a date. It rounds a fraction up to
