@@ -151,7 +151,7 @@ func checkSMSStatus(method, status string) {
 // panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for _, e := range exchanges {
-		if !spec.MessageText.Fits(e.Text) {
+		if utf8.RuneCountInString(e.Text) > spec.MessageText.MaxLen {
 			misuse("AddExchanges", "Text: at most %d characters", spec.MessageText.MaxLen)
 		}
 		checkTexts("AddExchanges", e.Text, e.UserRef, e.ReplyText, strings.Join(e.Warnings, ""))
@@ -231,7 +231,7 @@ func (s *Server) BYOK(key string) (c BYOK, set bool) {
 // A key that this fake did not issue, an unknown Provider, an empty provider key and
 // invalid UTF-8 panic.
 func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
-	if !spec.BYOKProvider.Allows(c.Provider) || providerKey == "" {
+	if !slices.Contains(spec.BYOKProvider.Enum, c.Provider) || providerKey == "" {
 		misuse("StoreBYOK", "a provider key is required, and its Provider: one of %s", spec.BYOKProvider.Values())
 	}
 	checkTexts("StoreBYOK", providerKey, c.BaseURL, c.Model, c.Label)
