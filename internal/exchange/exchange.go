@@ -14,7 +14,6 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -120,9 +119,17 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 	if err := rt.ctx.Err(); err != nil {
 		return Answer{Err: err, Missed: NoAnswer}, false
 	}
-	resp, err := checked(transport.RoundTrip(&rt.request))
-	if err != nil {
+	resp, err := transport.RoundTrip(&rt.request)
+	switch { // some test transports break the rules of RoundTripper
+	case err != nil && !isnil.Value(err): // not a nil *Error in an error
+		if resp != nil && resp.Body != nil {
+			resp.Body.Close()
+		}
 		return rt.failed(err)
+	case resp == nil:
+		return rt.failed(errNothing)
+	case resp.Body == nil:
+		resp.Body = http.NoBody
 	}
 	return rt.read(resp), false
 }
@@ -380,24 +387,6 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 		answer.BodyErr = errLate
 	}
 	return answer
-}
-
-// checked corrects the result of a transport that breaks the rules of RoundTripper, as
-// some test transports do.
-func checked(resp *http.Response, err error) (*http.Response, error) {
-	if resp != nil && resp.Body == nil {
-		resp.Body = http.NoBody
-	}
-	if err != nil && isnil.Value(err) { // a nil *Error in an error
-		err = nil
-	}
-	switch {
-	case err != nil && resp != nil:
-		resp.Body.Close()
-	case err == nil && resp == nil:
-		err = errors.New("the transport returned neither an answer nor an error")
-	}
-	return resp, err
 }
 
 // Bounds on a body, in bytes, compressed and decompressed. The documented bodies take a

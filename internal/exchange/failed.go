@@ -72,6 +72,7 @@ const (
 )
 
 var (
+	errNothing        = errors.New("the transport returned neither an answer nor an error")
 	errNoAnswer       = errors.New("the connection, or the HTTP/2 stream, was ended without an answer")
 	errCrowded        = errors.New("the HTTP/2 connection was full or closing")
 	errTooLarge       = errors.New("the body is larger than any documented one")
