@@ -25,19 +25,19 @@ import (
 
 // This file follows one call, from top to bottom. What calls what:
 //
-//	do                               every method ends in it
-//	  newCall                        checks the arguments, encodes the body
-//	  call.run                       reports to observers, returns the error
-//	    retryloop.Loop.Run           has go-retryablehttp repeat:
-//	      call.Attempt               decides, by the table in retry.go, whether another follows
-//	        attempt.run              makes one attempt:
-//	          attempt.acquire        waits for the limits
-//	          attempt.send           sends the request, has attempt.read read the answer
-//	          classify               finds the outcome, a row of the table in retry.go
-//	          attempt.reportOutcome  tells the engine and the user's limiter
-//	        call.planRetry           decides whether the limit, the time and the budget allow it
-//	      call.Pause                 waits for it
-//	    call.finishError             makes the error from the last attempt
+//	do                            every method ends in it
+//	  newCall                     checks the arguments, encodes the body
+//	  call.run                    reports to observers, returns the error
+//	    retryloop.Loop.Run        has go-retryablehttp repeat:
+//	      call.Attempt            makes one attempt:
+//	        attempt.acquire       waits for the limits
+//	        attempt.send          sends the request, has attempt.read read the answer
+//	        classify              finds the outcome, a row of the table in retry.go
+//	        attempt.reportOutcome tells the engine and the user's limiter
+//	      call.Again              decides by the outcome whether another attempt follows
+//	        call.planRetry        and whether the limit, the time and the budget allow it
+//	      call.Pause              waits for it
+//	    call.finishError          makes the error from the last attempt
 //
 // Errors are made in failure.go.
 
@@ -179,29 +179,6 @@ func (c *call) run() (err error) {
 	return c.finishError(stoppedBy)
 }
 
-// Attempt makes one attempt, and decides, by the table in retry.go, whether there is
-// another one. cookies are the jar's.
-func (c *call) Attempt(cookies []string) (status int, header http.Header, again bool) {
-	c.last = attempt{call: c, number: c.attempts + 1, cookies: cookies}
-	a := &c.last
-	a.run()
-	a.next = a.outcome.idempotent
-	if c.endpoint.Method == http.MethodPost {
-		a.next = a.outcome.post
-	}
-	switch a.next {
-	case actionSuccess:
-		c.client.retryBudget.succeed()
-	case actionRetry:
-		if wait, planned := c.planRetry(); planned {
-			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
-			return a.Status, a.Header, true
-		}
-		a.next = actionError
-	}
-	return a.Status, a.Header, false
-}
-
 // attempt is the state of one attempt.
 type attempt struct {
 	*call
@@ -217,37 +194,38 @@ type attempt struct {
 	next    action      // the step after the attempt; empty: not decided yet
 }
 
-// run makes the attempt. The deferred functions also run if a transport, an observer or
-// a limiter panics.
-func (a *attempt) run() {
-	ctx := a.ctx
-	if a.client.handlers != nil {
+// Attempt makes one attempt. cookies are the jar's. The deferred functions also run if a
+// transport, an observer or a limiter panics.
+func (c *call) Attempt(cookies []string) (status int, header http.Header) {
+	c.last = attempt{call: c, number: c.attempts + 1, cookies: cookies}
+	a, ctx := &c.last, c.ctx
+	if c.client.handlers != nil {
 		var stop context.CancelFunc
 		ctx, stop = a.observe()
 		defer stop()
 		defer a.report(ctx)
 	}
 	defer a.reportOutcome(ctx)
-	a.failure = a.acquire(ctx)
-	if a.failure != nil {
-		a.Err, a.outcome = a.withFacts(a.failure), outcomeRefused
-		return
+	if a.failure = a.acquire(ctx); a.failure != nil {
+		a.Err, a.outcome = c.withFacts(a.failure), outcomeRefused
+		return 0, nil
 	}
-	a.attempts++
+	c.attempts++
 	request := ctx
-	if a.client.handlers != nil {
-		defer a.client.handlers.begin(&request, func() Event { return RequestStart{a.subject, a.number} })()
+	if c.client.handlers != nil {
+		defer c.client.handlers.begin(&request, func() Event { return RequestStart{c.subject, a.number} })()
 	}
 	a.send(request)
-	a.outcome = classify(a.Answer, a.failure, a.endpoint, a.ctxErr())
-	a.lastRefusal = nil
+	a.outcome = classify(a.Answer, a.failure, c.endpoint, c.ctxErr())
+	c.lastRefusal = nil
 	if a.outcome == outcomeLimited {
-		a.lastRefusal = a.failure
-		a.refusals++
-		if a.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
-			a.engine = quota.NewCoolDown(a.client.random)
+		c.lastRefusal = a.failure
+		c.refusals++
+		if c.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
+			c.engine = quota.NewCoolDown(c.client.random)
 		}
 	}
+	return a.Status, a.Header
 }
 
 // minReportedWait is the shortest wait for a limit that is reported. A limiter takes a
@@ -392,6 +370,26 @@ func (a *attempt) reportOutcome(ctx context.Context) {
 	if a.engine.Done(&a.waiter, o) && a.client.engine != nil {
 		a.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{a.subject, o.LimitKey, cmp.Or(o.RetryAfter, quota.MinClosed)} })
 	}
+}
+
+// Again decides, by the table in retry.go, whether another attempt follows.
+func (c *call) Again() bool {
+	a := &c.last
+	a.next = a.outcome.idempotent
+	if c.endpoint.Method == http.MethodPost {
+		a.next = a.outcome.post
+	}
+	switch a.next {
+	case actionSuccess:
+		c.client.retryBudget.succeed()
+	case actionRetry:
+		if wait, planned := c.planRetry(); planned {
+			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
+			return true
+		}
+		a.next = actionError
+	}
+	return false
 }
 
 // planRetry prepares another attempt, if that is allowed. wait is the time until that attempt:

@@ -15,10 +15,11 @@ import (
 
 // A Call makes the attempts that a Loop repeats.
 type Call interface {
-	// Attempt makes an attempt, with the given cookies, and decides whether another one
-	// follows. It returns what the cookie jar needs of the answer; status 0 means that none
-	// came.
-	Attempt(cookies []string) (status int, header http.Header, again bool)
+	// Attempt makes an attempt, with the given cookies. It returns what the cookie jar needs
+	// of the answer; status 0 means that none came.
+	Attempt(cookies []string) (status int, header http.Header)
+	// Again decides whether another attempt follows.
+	Again() bool
 	// Pause waits before the next attempt. An error ends the loop.
 	Pause() error
 }
@@ -30,7 +31,6 @@ type Call interface {
 // allocations more than its 39.
 type Loop struct {
 	call       Call
-	again      bool // the last result of Attempt
 	library    retryablehttp.Client
 	httpClient http.Client
 	request    http.Request
@@ -41,7 +41,8 @@ type Loop struct {
 // Pause. For a Call, the library's loop is this one:
 //
 //	for {
-//		if _, _, again := call.Attempt(cookies); !again {
+//		call.Attempt(cookies)
+//		if !call.Again() {
 //			return nil
 //		}
 //		if err := call.Pause(); err != nil {
@@ -53,8 +54,8 @@ func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.Cook
 	l.httpClient = http.Client{Transport: l, Jar: jar, CheckRedirect: noRedirect}
 	l.library = retryablehttp.Client{
 		HTTPClient:   &l.httpClient,
-		RetryMax:     math.MaxInt, // Attempt decides
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.again, nil },
+		RetryMax:     math.MaxInt, // Again decides
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return call.Again(), nil },
 		PrepareRetry: func(*http.Request) error { return call.Pause() },
 		// No backoff here: the library calls Pause next, which waits by the client's clock.
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
@@ -75,6 +76,6 @@ func (l *Loop) RoundTrip(req *http.Request) (*http.Response, error) {
 	cookies := req.Header["Cookie"]
 	delete(req.Header, "Cookie") // http.Client adds the jar's cookies again to each attempt
 	l.response = http.Response{Body: http.NoBody}
-	l.response.StatusCode, l.response.Header, l.again = l.call.Attempt(cookies)
+	l.response.StatusCode, l.response.Header = l.call.Attempt(cookies)
 	return &l.response, nil
 }
