@@ -151,7 +151,8 @@ func TestStateRoundTrip(t *testing.T) {
 	}
 	many, c := newFake(t, fakeserver.WithCallLimit(2000))
 	agent := c.agent(emptyBody)
-	many.AddExchanges(agent, make([]fakeserver.Exchange, 1001)...)
+	longest := fakeserver.Exchange{Text: strings.Repeat("é", 4000)} // characters, not bytes
+	many.AddExchanges(agent, append(make([]fakeserver.Exchange, 1000), longest)...)
 	few, _ := newFake(t)
 	require.NoError(t, few.ReadState(strings.NewReader(written(t, many))))
 	assert.Len(t, few.Conversation(agent), 1000, "a fake that keeps fewer exchanges")
