@@ -55,8 +55,8 @@ func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.Cook
 	l.library = retryablehttp.Client{
 		HTTPClient:   &l.httpClient,
 		RetryMax:     math.MaxInt, // Again decides
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return call.Again(), nil },
-		PrepareRetry: func(*http.Request) error { return call.Pause() },
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.call.Again(), nil },
+		PrepareRetry: func(*http.Request) error { return l.call.Pause() },
 		// No backoff here: the library calls Pause next, which waits by the client's clock.
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
