@@ -62,6 +62,7 @@ type call struct {
 	span     trace.Span
 	url      *url.URL
 	request  request
+	verdict  agentmessaging.Verdict // what the service has done after all attempts so far
 }
 
 // callKey is the context key of the call. It contains the observer, because a client may
@@ -92,6 +93,9 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 		}
 	case agentmessaging.AttemptEnd:
 		c.request.status, c.request.verdict, c.request.failure = e.StatusCode, e.Verdict, requestErrorType(e)
+		if e.Verdict != agentmessaging.VerdictNotDone { // an attempt that did nothing does not undo what one before it may have done
+			c.verdict = e.Verdict
+		}
 	case agentmessaging.Retry:
 		o.endRequest(c, true)
 		c.span.AddEvent("agentmessaging.retry", trace.WithAttributes(
@@ -111,7 +115,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 }
 
 func (o *observer) startCall(ctx context.Context, e agentmessaging.CallStart) context.Context {
-	c := &call{endpoint: o.endpoint(e.Endpoint, e.URL), observer: o, url: e.URL}
+	c := &call{endpoint: o.endpoint(e.Endpoint, e.URL), observer: o, url: e.URL, verdict: agentmessaging.VerdictNotDone}
 	c.Context, c.span = o.tracer.Start(ctx, c.callSpan, c.startOptions...)
 	return c
 }
@@ -137,7 +141,7 @@ func (o *observer) endRequest(c *call, repeated bool) {
 	}
 	ctx := context.Context(c)
 	if repeated {
-		attrs := appendOutcome(c.appendVerdict(c.appendRequest(server(c.url))), c.request.status, c.request.failure)
+		attrs := appendOutcome(appendVerdict(c.appendRequest(server(c.url)), c.request.verdict), c.request.status, c.request.failure)
 		if c.request.attempt > 1 {
 			attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))
 		}
@@ -148,7 +152,7 @@ func (o *observer) endRequest(c *call, repeated bool) {
 		span.End()
 	}
 	o.instruments.recordRequest(ctx, c.endpoint, c.request)
-	c.request = request{verdict: c.request.verdict}
+	c.request = request{}
 }
 
 type endpointKey struct{ name, scheme, host string }
@@ -179,7 +183,7 @@ func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribu
 			attrs = append(attrs, keyMissed.String(string(unknown.Missed)))
 		}
 	}
-	attrs = c.appendVerdict(appendIdentifier(attrs, keyTraceID, traceID))
+	attrs = appendVerdict(appendIdentifier(attrs, keyTraceID, traceID), c.verdict)
 	if c.request.attempt == 1 {
 		return appendOutcome(c.appendRequest(attrs), c.request.status, failure)
 	}
@@ -190,9 +194,9 @@ func (c *call) appendRequest(attrs []attribute.KeyValue) []attribute.KeyValue {
 	return append(append(attrs, c.requestAttributes...), semconv.URLFull(c.url.String()))
 }
 
-// appendVerdict adds the verdict of the last attempt, unless it is VerdictDone.
-func (c *call) appendVerdict(attrs []attribute.KeyValue) []attribute.KeyValue {
-	if verdict := c.request.verdict; verdict != "" && verdict != agentmessaging.VerdictDone {
+// appendVerdict adds the verdict of a call or a request, unless it is VerdictDone.
+func appendVerdict(attrs []attribute.KeyValue, verdict agentmessaging.Verdict) []attribute.KeyValue {
+	if verdict != agentmessaging.VerdictDone {
 		attrs = append(attrs, keyVerdict.String(string(verdict)))
 	}
 	return attrs

@@ -225,7 +225,8 @@ var stories = []story{
 		return send(ctx, fake, client)
 	}, []agentmessaging.Option{through(func(*http.Request) (*http.Response, error) { panic("canary") })}},
 	{"a deadline that passes", with(fakeserver.Hang(), read), hurried},
-	{"calls that are cancelled, the second before it is repeated", inTurn(with(fakeserver.Hang(), cancelled), with(fakeserver.Answer(503, ""), cancelled)),
+	{"calls that are cancelled, the second before it is repeated, and a call that is lost before it is refused", inTurn(
+		with(fakeserver.Hang(), cancelled), with(fakeserver.Answer(503, ""), cancelled), with(fakeserver.RateLimited("60"), with(fakeserver.CloseEarly(), read))),
 		[]agentmessaging.Option{agentmessaging.WithRetry(agentmessaging.RetryPolicy{MinWait: 3 * time.Second, MaxWait: 3 * time.Second})}},
 	{"an observer that drops the context of the call", send, []agentmessaging.Option{agentmessaging.WithObserver(agentmessaging.ObserverFunc(
 		func(context.Context, agentmessaging.Event) context.Context { return context.Background() }))}},
@@ -326,11 +327,11 @@ func read(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Clie
 	return err
 }
 
-// cancelled is read, until its caller leaves.
+// cancelled is read until its caller leaves, and once more after that.
 func cancelled(ctx context.Context, fake *fakeserver.Server, client *agentmessaging.Client) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	time.AfterFunc(time.Second/10, func() { cancel(errors.New("cause-canary")) })
-	return read(ctx, fake, client)
+	return inTurn(read, read)(ctx, fake, client)
 }
 
 func status(ctx context.Context, _ *fakeserver.Server, client *agentmessaging.Client) error {
