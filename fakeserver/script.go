@@ -78,6 +78,10 @@ type Injection struct{ *rule }
 // Reset. Times, Nth, From and Chance select among these calls. Inject may come too late
 // for calls that are already under way.
 //
+// While other goroutines make calls, the fault may act before Times, Nth, From or Chance
+// is called. There, let the last matcher count with an atomic.Int64:
+// Where(func(Call) bool { return n.Add(1) == 1 }) matches one call.
+//
 // If several injections match a call, every Change and every Latency acts, and the
 // latencies add up. Of the other faults only one acts: the newest whose Times, Nth,
 // From and Chance allow it. A refused connection comes before all of them: no other

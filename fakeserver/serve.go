@@ -20,6 +20,10 @@ import (
 // ServeHTTP answers one call, so that a Server can be given to httptest.NewServer
 // or http.Server. The call is in Calls before the first byte of its answer is
 // written.
+//
+// A handler around the fake must pass on Flush and Hijack, or have an Unwrap. Behind
+// http.TimeoutHandler, for example, clients see io.EOF instead of a reset, and nothing of an
+// answer that breaks off.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.config.behavior == nil {
 		misuse("ServeHTTP", "the Server is the zero Server; New and Open make one")
