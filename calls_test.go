@@ -328,7 +328,7 @@ var reported = []callCase{
 	{rule: "A caller who leaves inside the answer's body, or during the dial, gets no retry, whatever an observer does.",
 		do: leaving(onlyByLeave, get), given: each(leftDuring(answer{Status: 200, Reader: breaksOff("", context.Canceled)})),
 		want: "unknown: " + userLeft},
-	{do: leaving(onlyByLeave, get), opts: options{at("RequestStart", context.WithoutCancel)}, given: each(leftDuring(notDialed)), want: "not done: " + userLeft},
+	{do: leaving(onlyByLeave, post), opts: options{at("RequestStart", context.WithoutCancel)}, given: each(leftDuring(notDialed)), want: "not done: " + userLeft},
 	{do: leaving(onlyByLeave, post), given: each(leftDuring(answer{Err: errLeft})), want: inDoubt + " " + userLeft},
 	{rule: "A 5xx to a GET is a warning, though nothing is in doubt.",
 		do: get, opts: options{once}, given: each(bare(500)), want: "unknown: ErrServer"},

@@ -117,6 +117,7 @@ func (e *Error) details() []string {
 		}
 	}
 	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
+	add(e.StatusCode == 0 && e.Method == http.MethodPost && !e.Local, "%s", "not carried out") // else it is in an OutcomeUnknownError
 	add(e.LimitKey != "", "limit %s", printable.Line(e.LimitKey, maxLimitKey))
 	add(e.RetryAfter > 0, "retry after %s", roundDuration(e.RetryAfter))
 	advice := adviceOn(e.StatusCode, e.Code, e.Method, e.Path)

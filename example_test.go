@@ -36,11 +36,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(agent.Status)
 	fmt.Println(reply.Text)
-	// Output:
-	// active
-	// You wrote: Hello
+	// Output: You wrote: Hello
 }
 
 // onFake returns a fake and a client of it, for the examples below.
