@@ -12,6 +12,7 @@ type Script struct{ *rule }
 // is for all messages. If several scripts match, the newest script whose Times, Nth and
 // Chance allow it answers. If none does, the fake sends the default reply. A message that
 // the service refuses, for example by a limit, uses up no step. A zero Matcher panics.
+// Inject says what to do if messages come while the script is made.
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	sc := &Script{newRule(s, "OnMessage", "", matchers)}
 	defer s.lock().Unlock()
