@@ -43,7 +43,7 @@ type credentials struct {
 // NewClient returns a client of the service at baseURL, the address in front of /v1, that
 // authenticates with apiKey (interface 5). It checks its arguments and never dials. Over
 // HTTP/2, calls that start at the same time share one new connection: the others wait until
-// the first is answered, for at most 2 s.
+// the first is answered, for at most 2 s and half of the time to their deadline.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment. A path is kept as a prefix, but is refused if it ends in

@@ -292,8 +292,9 @@ func TestBurstOfFirstCallsIsNotRefused(t *testing.T) {
 	}
 }
 
-// Other calls wait for it for 2 s, unless their contexts end before: then even a POST was
-// certainly not sent. If the first call ends without an answer, the next takes its place.
+// Other calls wait for it, for 2 s and half of the time to their deadline at most. A POST that
+// leaves before was certainly not sent. If the first call ends without an answer, the next
+// takes its place.
 func TestSlowFirstAnswer(t *testing.T) {
 	came := make(chan time.Time, 10)
 	overHTTP2Server(t, 0, func(_ int, _ http.ResponseWriter, r *http.Request) {
@@ -301,17 +302,17 @@ func TestSlowFirstAnswer(t *testing.T) {
 		<-r.Context().Done()
 	}, func(t *testing.T, server *memoryServer, client *agentmessaging.Client) {
 		begin, group := time.Now(), sync.WaitGroup{}
-		for _, tt := range []struct {
-			deadline time.Duration
-			want     string
-		}{{time.Second, unknown}, {time.Minute, unknown}, {1900 * time.Millisecond, noAnswer}, {2100 * time.Millisecond, unknown}} {
-			group.Go(func() { assert.Equal(t, tt.want, outcome(within(tt.deadline, post)(t.Context(), client)), tt.deadline) })
+		leaves, leave := context.WithCancel(t.Context())
+		for _, deadline := range []time.Duration{time.Second, time.Minute, 1800 * time.Millisecond, time.Minute} {
+			group.Go(func() { assert.Equal(t, unknown, outcome(within(deadline, post)(t.Context(), client)), deadline) })
 			synctest.Wait()
 		}
+		time.AfterFunc(800*time.Millisecond, leave)
+		assert.Equal(t, noAnswer, outcome(post(leaves, client)))
 		group.Wait()
-		require.EqualValues(t, 3, server.requests.Load(), "requests")
+		require.EqualValues(t, 4, server.requests.Load(), "requests")
 		assert.EqualValues(t, 1, server.dials.Load(), "connections")
-		for _, after := range []time.Duration{0, time.Second, 2 * time.Second} {
+		for _, after := range []time.Duration{0, 900 * time.Millisecond, time.Second, 2 * time.Second} {
 			assert.Equal(t, after, (<-came).Sub(begin), "request after %v", after)
 		}
 	})

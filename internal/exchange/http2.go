@@ -20,8 +20,9 @@ import (
 // carries one request until its first answer.
 //
 // firstAnswerWait bounds how long other requests wait for that answer. The answer may
-// take longer, but by then the SETTINGS have come. firstAnswerWait also bounds a
-// request's turn to look for a connection.
+// take longer, but by then the SETTINGS have come. A request never waits more than half of
+// the time to its deadline, so that a slow answer does not make it fail unsent.
+// firstAnswerWait also bounds a request's turn to look for a connection.
 const firstAnswerWait = 2 * time.Second
 
 // connections maps a weak.Pointer[tls.Conn] to its *connection. It holds the HTTP/2
@@ -70,15 +71,20 @@ func newConnection() *connection {
 	return &connection{firstToken: make(chan struct{}, 1), shared: shared, share: sync.OnceFunc(func() { close(shared) })}
 }
 
-// admit waits until a request may be written, at most until ctx ends. It reports whether
-// the request is the first on the connection. If so, the request must take the token out of
-// firstToken when it ends.
+// admit waits until a request may be written, at most half of the time to ctx's deadline. It
+// reports whether the request is the first on the connection. If so, the request must take
+// the token out of firstToken when it ends.
 func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	if c.hasAnswer.Load() { // true for nearly all requests, which would contend for the locks of select
 		return false, nil
 	}
+	deadline, _ := ctx.Deadline() // each try has one
+	half := time.NewTimer(time.Until(deadline) / 2)
+	defer half.Stop()
 	select {
 	case <-c.shared:
+		return false, nil
+	case <-half.C:
 		return false, nil
 	case c.firstToken <- struct{}{}:
 		return true, nil
