@@ -149,10 +149,6 @@ func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
 	}
 }
 
-// ClockReset implements quota.Rule. It forgets nothing: the limits are known, whatever the
-// clock says.
-func (*coordinator) ClockReset() {}
-
 // changeLocked changes the ledger at once if the process is on its own. Otherwise the next
 // step makes the change.
 func (c *coordinator) changeLocked(now time.Duration, change func(*ledger)) {

@@ -228,13 +228,6 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger b
 // QueueEmptied implements Rule.
 func (*CoolDown) QueueEmptied(time.Duration, Class) {}
 
-// ClockReset implements Rule. It forgets all refusals.
-func (c *CoolDown) ClockReset() {
-	for i := range c.classes {
-		c.classes[i].gate = nil
-	}
-}
-
 // refusedLocked closes the gate of the limit that has refused a call of the class. A class that
 // waits at another gate stays there if that gate opens later. A creation with a provider key
 // (class|1) spends every limit that a creation without one spends, so the gate holds it back

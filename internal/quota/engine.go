@@ -58,9 +58,6 @@ type Rule interface {
 	// Schedule was delivered. The engine does not ask about the class again until another call
 	// enters.
 	QueueEmptied(now time.Duration, class Class)
-	// ClockReset learns that the clock is back by more than a second, or ahead by more than
-	// maxJump: it was set, or the engine now reads another clock.
-	ClockReset()
 }
 
 // Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
@@ -113,7 +110,7 @@ type acquisition struct {
 	Grant   Grant
 	Waited  time.Duration // in the line, and from the grant to Grant.At
 	Limit   string        // the limit_key of the limit that Acquire waited for
-	TraceID string        // the trace_id of the answer that closed the limit, if the call left the line without a grant
+	TraceID string        // the trace_id of the answer that closed that limit; empty if not known
 
 	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
 	deadline   time.Duration // of the context; Never: it has none
@@ -222,7 +219,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	ahead := q.line.push(w)
 	q.idle = false
 	if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
-		e.leaveLocked(q, w, refusal)
+		q.leave(w, now, refusal)
 		return
 	}
 	if w.Unserved {
@@ -350,7 +347,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
 		if w.inLine {
-			e.leaveLocked(e.queues[w.Class], w, nil)
+			e.queues[w.Class].leave(w, now, nil)
 		}
 		w.Waited = min(w.Waited, now-w.entered) // less if ctx has ended before Grant.At
 		if w.granted || o.Refused {
@@ -455,17 +452,17 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	}
 	// Look for calls to refuse only if the turns now come later than before, or were not known.
 	movedBack := s.earliest(0) > q.schedule.earliest(granted)
+	q.schedule, q.idle = s, false
 	for _, g := range s.Grants {
 		if len(q.line.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
 			e.rule.Done(now, &Waiter{Class: class, acquisition: acquisition{Grant: g}}, Outcome{})
 			continue
 		}
-		w := q.line.next()
-		w.Grant, w.granted, w.Limit, w.untilGrant = g, true, s.Key, g.At-now
-		w.endWait(max(now, g.At), nil)
+		w := q.line.calls[0]
+		w.Grant, w.granted, w.untilGrant, q.line.round = g, true, g.At-now, w.round
+		q.leave(w, max(now, g.At), nil) // the last that may touch w: the call goes on
 	}
-	q.schedule, q.idle = s, false
 	if movedBack {
 		e.refuseLateLocked(q, now)
 	}
@@ -501,7 +498,7 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 	for ahead := 0; ahead < len(q.line.calls); {
 		w := q.line.calls[ahead]
 		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
-			e.leaveLocked(q, w, refusal)
+			q.leave(w, now, refusal)
 			continue
 		}
 		q.sendForecast(w, ahead, now)
@@ -509,16 +506,11 @@ func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
 	}
 }
 
-// leaveLocked takes a call out of the line. err is why it was refused; nil: the call left by
-// itself.
-func (e *Engine) leaveLocked(q *queue, w *Waiter, err error) {
+// leave takes a call out of the line and ends its wait. The call goes at that time, or it
+// fails: err is why it was refused.
+func (q *queue) leave(w *Waiter, at time.Duration, err error) {
 	q.line.remove(w)
 	w.Limit, w.TraceID = q.schedule.Key, q.schedule.TraceID
-	w.endWait(e.elapsed, err)
-}
-
-// endWait ends the wait of a call: the call goes at that time, or fails with err.
-func (w *Waiter) endWait(at time.Duration, err error) {
 	w.Waited, w.err = at-w.entered, err
 	if w.waitEnded != nil {
 		close(w.waitEnded)
@@ -526,13 +518,12 @@ func (w *Waiter) endWait(at time.Duration, err error) {
 }
 
 // Background runs work on a goroutine without the lock, and then finish with the lock. finish
-// gets the error of work, as from Go. If finish returns an error or panics, all calls that wait
-// now fail.
+// gets the error of work, as from Go. If finish returns an error, all calls that wait now fail.
 func (e *Engine) Background(work func() error, finish func(error) error) {
 	Go(work, func(failure error) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if err := protect(func() error { return finish(failure) }); err != nil {
+		if err := finish(failure); err != nil {
 			e.failAllLocked(err)
 		}
 	})
@@ -543,7 +534,7 @@ func (e *Engine) failAllLocked(err error) {
 	e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask again
 	for _, q := range e.queues {
 		for len(q.line.calls) > 0 {
-			e.leaveLocked(q, q.line.calls[0], err)
+			q.leave(q.line.calls[0], e.elapsed, err)
 		}
 	}
 }
@@ -553,19 +544,14 @@ func (e *Engine) failAllLocked(err error) {
 func Go(work func() error, done func(error)) {
 	go func() {
 		err := ErrPanic // stays if work ends its goroutine, by runtime.Goexit
-		defer func() { done(err) }()
-		err = protect(work)
+		defer func() {
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%w: %v", ErrPanic, r)
+			}
+			done(err)
+		}()
+		err = work()
 	}()
-}
-
-// protect turns a panic of f into an error.
-func protect(f func() error) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %v", ErrPanic, r)
-		}
-	}()
-	return f()
 }
 
 // ErrPanic is the error of a call in which the user's code panicked: a transport, an
@@ -627,12 +613,11 @@ const maxJump = 10 * 365 * 24 * time.Hour
 // that was the last one when this clock was read. If the clock was set back, or is another
 // one than before, the engine's time stays the same, and moves on with the clock from there.
 func (e *Engine) advanceLocked(reading, seen time.Time) {
-	switch d := reading.Sub(e.last); {
-	case d <= 0 && (d >= -time.Second || !reading.Before(seen)): // behind a clock of another call, or read before it took the lock
+	d := reading.Sub(e.last)
+	if d <= 0 && (d >= -time.Second || !reading.Before(seen)) { // behind a clock of another call, or read before it took the lock
 		return
-	case d < 0 || d > maxJump:
-		e.rule.ClockReset()
-	default:
+	}
+	if d > 0 && d <= maxJump {
 		e.elapsed += d
 	}
 	e.last = reading

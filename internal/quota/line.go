@@ -36,14 +36,6 @@ func (l *line) push(w *Waiter) (before int) {
 
 func byRound(w *Waiter, round int) int { return w.round - round }
 
-// next removes and returns the first call.
-func (l *line) next() *Waiter {
-	w := l.calls[0]
-	l.remove(w)
-	l.round = w.round
-	return w
-}
-
 // remove takes a waiting call out. If it had its tenant's last round, that round is free for
 // the tenant's next call.
 func (l *line) remove(w *Waiter) {
