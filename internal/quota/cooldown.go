@@ -76,7 +76,6 @@ type gate struct {
 	closedAt     time.Duration // when it last closed
 	retryAfter   time.Duration // of the refusal that set end
 	end          time.Duration // when it opens, by Retry-After
-	reportedEnd  time.Duration // the value of end in the last CoolDown event
 	traceID      string        // the trace_id of the answer that closed it
 	random       float64       // for jitter; the same for all callers, so that they keep their order
 	lastAccepted time.Duration // when a call last got through
@@ -151,7 +150,9 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 
 // opening returns when the closed gate opens, after Retry-After or the backoff, and when it lets
 // the next call go, after jitter (interface 8.3). waiting is the number of calls that wait at the
-// gate, and first is the next of them. Jitter ends before first's MaxWait and deadline.
+// gate, and first is the next of them. Jitter ends before first's MaxWait and deadline. A backoff
+// above minBackoff ends before first's patience and deadline, so that the call tries once more
+// before it is refused.
 func (g *gate) opening(waiting int, first *Waiter) (opens, turn time.Duration) {
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	opens, jitter := g.end, Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
@@ -160,21 +161,14 @@ func (g *gate) opening(waiting int, first *Waiter) (opens, turn time.Duration) {
 		jitter /= starvedJitter
 	}
 	if fruitless > 1 {
-		opens = g.backoffEnd(fruitless, waiting, first)
+		longest := max(minBackoff, MaxBackoff/time.Duration(max(1, waiting)))
+		backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
+		backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
+		patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
+		lastChance := max(min(patience, first.deadline-answerWait), g.closedAt+minBackoff)
+		opens = max(opens, min(g.closedAt+backoff, lastChance))
 	}
 	return opens, max(opens, g.end+jitter)
-}
-
-// backoffEnd returns when the gate opens after several fruitless openings. A backoff above
-// minBackoff ends before first's patience and deadline, so that the call tries once more
-// before it is refused.
-func (g *gate) backoffEnd(fruitless, waiting int, first *Waiter) time.Duration {
-	longest := max(minBackoff, MaxBackoff/time.Duration(max(1, waiting)))
-	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
-	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
-	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
-	opens := min(g.closedAt+backoff, patience, first.deadline-answerWait)
-	return max(opens, g.end, g.closedAt+min(backoff, minBackoff))
 }
 
 // fruitless counts the openings in a row that let nobody through, up to this one.
@@ -262,23 +256,22 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 }
 
 // close closes the gate until Retry-After has passed, or keeps it closed for longer.
-// closedLonger means that it was open, or that its end is at least a second after the reported
-// one.
+// closedLonger means that it was open, or stays closed for at least a second longer.
 func (g *gate) close(now, retryAfter time.Duration, trace string, random func() float64) (closedLonger bool) {
 	end := now + retryAfter
 	switch {
 	case !g.closed:
-		g.closed, closedLonger = true, true
+		closedLonger = true
 		if g.ramp == nil {
 			g.lastAccepted = now
 		}
-		g.closedAt, g.end, g.retryAfter, g.random = now, end, retryAfter, random()
-	case end > g.end:
-		g.end, g.retryAfter, closedLonger = end, retryAfter, end-g.reportedEnd >= time.Second
+		g.closed, g.closedAt, g.random = true, now, random()
+	case end <= g.end:
+		return false
+	default:
+		closedLonger = end-g.end >= time.Second
 	}
-	if closedLonger {
-		g.reportedEnd, g.traceID = end, trace
-	}
+	g.end, g.retryAfter, g.traceID = end, retryAfter, trace
 	return closedLonger
 }
 

@@ -247,9 +247,10 @@ func TestGapShrinksByAHalf(t *testing.T) {
 
 // A caller's patience counts from the last call that passed, not from when the caller came.
 func TestPatienceCountsFromTheLastPass(t *testing.T) {
-	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h}, reading()
+	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h, ramp: &ramp{fruitlessBefore: 2}}, reading()
 	w.limitedSince, w.deadline = h-4*time.Minute, Never
-	assert.Equal(t, h+64*s, g.backoffEnd(3, 1, w), "after the longest backoff: patience lasts until h + 5 min")
+	opens, _ := g.opening(1, w)
+	assert.Equal(t, h+64*s, opens, "after the longest backoff: patience lasts until h + 5 min")
 }
 
 // At a limit that has closed for the first time, patience counts from then, even if the call has
@@ -318,10 +319,10 @@ func TestClosedLonger(t *testing.T) {
 		{0, 10 * s, true},
 		{0, 10 * s, false},
 		{999 * time.Millisecond, 10 * s, false},
-		{s, 10 * s, true},
-		{s, 5 * s, false},
-		{1100 * time.Millisecond, 10 * s, false},
-		{3 * s, 10 * s, true},
+		{2 * s, 10 * s, true},
+		{2 * s, 5 * s, false},
+		{2100 * time.Millisecond, 10 * s, false},
+		{4 * s, 10 * s, true},
 	} {
 		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("", tt.asked)), "%+v", tt)
 	}
