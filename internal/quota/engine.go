@@ -375,17 +375,14 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	e.mu.Lock()
 	clock, seen := cmp.Or(clock, e.clock), e.last
 	e.mu.Unlock()
-	var reading *time.Time // nil if the clock panics
+	reading := seen // stays if the clock panics
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if reading != nil {
-			e.advanceLocked(*reading, seen)
-		}
+		e.advanceLocked(reading, seen)
 		f(e.elapsed)
 	}()
-	now := clock.Now()
-	reading = &now
+	reading = clock.Now()
 }
 
 // ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. Call it
