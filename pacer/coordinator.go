@@ -31,7 +31,7 @@ type coordinator struct {
 	retryAt   time.Duration   // when a step tries the store again
 	lastKey   string          // the key that the last successful step used; empty: no step has succeeded
 	offset    time.Duration   // how far the state's clock is ahead of the engine's time
-	lostUntil time.Duration   // until this time a lost state is not logged again
+	lostUntil time.Duration   // until this time a lost state is not logged again: each step may lose it, if clocks are too far apart
 }
 
 // question asks the ledger about the waiting calls of a class.

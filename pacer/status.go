@@ -51,21 +51,17 @@ func (p *Pacer) State() (s State) {
 		l := c.ledgerAtLocked(now)
 		s.Processes, s.StoreDown = len(l.Members), c.downSince
 		for b := range l.budgets(everything) {
-			s.Limits = append(s.Limits, l.status(b))
+			g := l.Gates[b.operation|request] // of a call that spends only this limit
+			opens, reason := b.next(0), "used up"
+			if g.Opens >= opens {
+				opens, reason = g.Opens, g.Key
+			}
+			limit := LimitState{Limit: b.Limit, Used: int(b.Held), Level: b.allowed, ClosedFor: opens - b.now}
+			if limit.ClosedFor > 0 {
+				limit.ClosedBy = reason
+			}
+			s.Limits = append(s.Limits, limit)
 		}
 	})
-	return s
-}
-
-func (l *ledger) status(b budget) LimitState {
-	g := l.Gates[b.operation|request] // of a call that spends only this limit
-	opens, reason := b.next(0), "used up"
-	if g.Opens >= opens {
-		opens, reason = g.Opens, g.Key
-	}
-	s := LimitState{Limit: b.Limit, Used: int(b.Held), Level: b.allowed, ClosedFor: opens - b.now}
-	if s.ClosedFor > 0 {
-		s.ClosedBy = reason
-	}
 	return s
 }

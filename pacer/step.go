@@ -172,8 +172,9 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 		if c.onShareLocked() {
 			c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
 		}
-		if s.lost {
-			c.logLossLocked(now)
+		if s.lost && now >= c.lostUntil {
+			c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds an older value or something else, or its time went back")
+			c.lostUntil = now + 2*time.Minute
 		}
 		c.offset, c.ledger.callWeight, c.downSince, c.lastKey = s.Now-s.loaded, 1, time.Time{}, s.key
 		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
@@ -187,16 +188,6 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 		}
 		c.engine.DeliverLocked(q.class, answer)
 	}
-}
-
-// logLossLocked logs that the store has lost the state. If clocks are too far apart, each step
-// may lose the state, so it logs a series of losses once. A series ends after two minutes
-// without a loss.
-func (c *coordinator) logLossLocked(now time.Duration) {
-	if now >= c.lostUntil {
-		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds an older value or something else, or its time went back")
-	}
-	c.lostUntil = now + 2*time.Minute
 }
 
 // log does not wait for the logger, because the logger may itself make a call that waits here.

@@ -61,22 +61,21 @@ func callStore[T any](b *boundedStore, call func(context.Context) (T, error)) (n
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
 	defer cancel()
-	type answer struct {
-		result T
-		err    error
-	}
-	first := make(chan answer, 2)
-	var came T // used only by the goroutine that calls the store
+	returned := make(chan error, 1)
+	var result T // of the goroutine that calls the store, until it has returned
 	quota.Go(func() (err error) {
-		came, err = call(ctx)
+		result, err = call(ctx)
 		return err
 	}, func(err error) {
 		b.busy.Store(false)
-		first <- answer{came, err}
+		returned <- err
 	})
-	context.AfterFunc(ctx, func() { first <- answer{err: ctx.Err()} })
-	a := <-first
-	return a.result, a.err
+	select {
+	case err = <-returned:
+		return result, err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
 }
 
 // zippers reuses its writers: to make a gzip.Writer costs more than to compress a state.

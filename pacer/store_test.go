@@ -55,7 +55,7 @@ func TestStoreFails(t *testing.T) {
 }
 
 // TestStoreLosesItsValue checks that a process writes back what was learned, and how much of
-// a long limit is used. It logs a series of losses once, until two minutes pass without one.
+// a long limit is used. It logs a loss once in two minutes.
 func TestStoreLosesItsValue(t *testing.T) {
 	for name, lose := range map[string]func(e *loadsim.Entry, first loadsim.Entry){
 		"flushed": func(e *loadsim.Entry, _ loadsim.Entry) { *e = loadsim.Entry{} },

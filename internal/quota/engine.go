@@ -565,18 +565,14 @@ type EngineHolder struct {
 // NewEngineHolder returns the EngineHolder to embed in limiter.
 func NewEngineHolder(limiter any, e *Engine) EngineHolder { return EngineHolder{limiter, e} }
 
-// engineOf is unexported, so that only a type that embeds an EngineHolder has the method.
-func (h EngineHolder) engineOf(limiter any) *Engine {
-	if h.limiter != limiter { // a user's type embeds the limiter: the client must call the Acquire of that type
-		return nil
-	}
-	return h.engine
-}
+// holder is unexported, so that only a type that embeds an EngineHolder has the method.
+func (h EngineHolder) holder() EngineHolder { return h }
 
-// EngineOf returns the engine of a limiter that embeds an [EngineHolder], or nil.
+// EngineOf returns the engine of a limiter that embeds an [EngineHolder], or nil. It is also nil
+// if a user's type embeds that limiter: the client must call the Acquire of the user's type.
 func EngineOf(limiter any) *Engine {
-	if h, has := limiter.(interface{ engineOf(limiter any) *Engine }); has {
-		return h.engineOf(limiter)
+	if h, has := limiter.(interface{ holder() EngineHolder }); has && h.holder().limiter == limiter {
+		return h.holder().engine
 	}
 	return nil
 }
