@@ -98,32 +98,50 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 	state := &c.classes[first.Class.ID]
 	g := cmp.Or(state.gate, new(gate))
 	waitHere := c.engine.WaitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
-	opens, turn := g.opening(waitHere, first)
-	switch {
-	case g.closed && now < turn:
-		return state.whileClosed(now, opens, turn, waiting)
-	case waiting == 0: // a forecast opens no gate
-		return Schedule{}
-	case g.closed:
-		g.open(now, turn)
+	var s Schedule
+	if g.closed {
+		s = g.whileClosed(first, waitHere)
 	}
-	s := g.next(now, waitHere <= 1)
+	switch {
+	case waiting == 0: // a forecast lets no call go, and opens no gate
+		return s
+	case now < s.Turn:
+		if now >= state.trialAt {
+			state.trialAt, state.trialDelay = now+state.trialDelay, min(2*state.trialDelay, maxTrial)
+			s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: (*ramp)(nil)}} // a trial belongs to no ramp
+		}
+		s.AskAgain = min(s.Turn, state.trialAt)
+		return s
+	case g.closed:
+		g.open(now, s.Turn)
+	}
+	s = g.next(now, waitHere <= 1)
 	state.mustAsk.Store(g.ramp != nil)
 	return s
 }
 
-// whileClosed returns the Schedule of a class at a closed gate. It grants a trial if one is due.
-func (c *classState) whileClosed(now, opens, turn time.Duration, waiting int) Schedule {
-	g := c.gate
-	s := Schedule{Opens: opens, Turn: turn, Gap: g.ramp.average(turn), Estimated: true, Key: g.key, TraceID: g.traceID}
-	if g.ramp.fruitless() > 0 { // the gate has opened before, and let nobody through
+// whileClosed says when the closed gate opens, after Retry-After or the backoff, and when it lets
+// the next call go, after jitter (interface 8.3). first is the next of the calls that wait at the
+// gate. Jitter ends before first's MaxWait and deadline. A backoff above minBackoff ends before
+// first's patience and deadline, so that the call tries once more before it is refused.
+func (g *gate) whileClosed(first *Waiter, waiting int) Schedule {
+	s := Schedule{Opens: g.end, Estimated: true, Key: g.key, TraceID: g.traceID}
+	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
+	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random), g.ramp.fruitless()
+	if fruitless > 0 { // the gate has opened before, and let nobody through
 		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
+		jitter /= starvedJitter
 	}
-	if waiting > 0 && now >= c.trialAt {
-		c.trialAt, c.trialDelay = now+c.trialDelay, min(2*c.trialDelay, maxTrial)
-		s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: (*ramp)(nil)}} // a trial belongs to no ramp
+	if fruitless > 1 {
+		longest := max(minBackoff, MaxBackoff/time.Duration(max(1, waiting)))
+		backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
+		backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
+		patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
+		lastChance := max(min(patience, first.deadline-answerWait), g.closedAt+minBackoff)
+		s.Opens = max(g.end, min(g.closedAt+backoff, lastChance))
 	}
-	s.AskAgain = min(turn, c.trialAt)
+	s.Turn = max(s.Opens, g.end+jitter)
+	s.Gap = g.ramp.average(s.Turn)
 	return s
 }
 
@@ -146,29 +164,6 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 	r.sent, r.last = r.sent+1, now
 	s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: r}}
 	return s
-}
-
-// opening returns when the closed gate opens, after Retry-After or the backoff, and when it lets
-// the next call go, after jitter (interface 8.3). waiting is the number of calls that wait at the
-// gate, and first is the next of them. Jitter ends before first's MaxWait and deadline. A backoff
-// above minBackoff ends before first's patience and deadline, so that the call tries once more
-// before it is refused.
-func (g *gate) opening(waiting int, first *Waiter) (opens, turn time.Duration) {
-	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
-	opens, jitter := g.end, Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
-	fruitless := g.ramp.fruitless()
-	if fruitless > 0 {
-		jitter /= starvedJitter
-	}
-	if fruitless > 1 {
-		longest := max(minBackoff, MaxBackoff/time.Duration(max(1, waiting)))
-		backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
-		backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
-		patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
-		lastChance := max(min(patience, first.deadline-answerWait), g.closedAt+minBackoff)
-		opens = max(opens, min(g.closedAt+backoff, lastChance))
-	}
-	return opens, max(opens, g.end+jitter)
 }
 
 // fruitless counts the openings in a row that let nobody through, up to this one.

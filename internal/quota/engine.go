@@ -368,9 +368,16 @@ func (e *Engine) Update(f func(now time.Duration)) {
 	})
 }
 
-// withLock reads the clock (nil: the engine's), and then runs f with the lock. The clock may
-// be the user's: its Now may block, or make a call. If it panics, f runs all the same, at the
-// engine's last time.
+// maxJump is longer than any wait. A reading that is further ahead of the last one comes from
+// another clock: a synctest bubble begins in the year 2000, and real time may follow it.
+const maxJump = 10 * 365 * 24 * time.Hour
+
+// withLock reads the clock (nil: the engine's), and then runs f with the lock, at the engine's
+// time. That time moves on with the readings. If the clock was set back, or is another one than
+// before, the time stays the same, and moves on with the clock from there.
+//
+// The clock may be the user's: its Now may block, or make a call. If it panics, f runs all the
+// same, at the engine's last time.
 func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	e.mu.Lock()
 	clock, seen := cmp.Or(clock, e.clock), e.last
@@ -379,7 +386,13 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.advanceLocked(reading, seen)
+		d := reading.Sub(e.last)
+		if d > 0 && d <= maxJump {
+			e.elapsed += d
+		}
+		if d > 0 || d < -time.Second && reading.Before(seen) { // else it is behind another call's clock, or was read before that call's reading
+			e.last = reading
+		}
 		f(e.elapsed)
 	}()
 	reading = clock.Now()
@@ -596,22 +609,4 @@ func (RealClock) Sleep(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
-}
-
-// maxJump is longer than any wait. A reading that is further ahead of the last one comes from
-// another clock: a synctest bubble begins in the year 2000, and real time may follow it.
-const maxJump = 10 * 365 * 24 * time.Hour
-
-// advanceLocked moves the engine's time on to the reading of a clock. seen is the reading
-// that was the last one when this clock was read. If the clock was set back, or is another
-// one than before, the engine's time stays the same, and moves on with the clock from there.
-func (e *Engine) advanceLocked(reading, seen time.Time) {
-	d := reading.Sub(e.last)
-	if d <= 0 && (d >= -time.Second || !reading.Before(seen)) { // behind a clock of another call, or read before it took the lock
-		return
-	}
-	if d > 0 && d <= maxJump {
-		e.elapsed += d
-	}
-	e.last = reading
 }
