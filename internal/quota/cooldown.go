@@ -22,9 +22,8 @@ const (
 	MinClosed = time.Second
 	// A service may give one name to several limits. A class may wait only because its limit
 	// has the same name as the limit that refused another class. Such a class tries with one
-	// call after firstTrial, then after twice as long each time, up to maxTrial.
-	firstTrial = time.Second
-	maxTrial   = time.Minute
+	// call each trialWait, until the first answer decides.
+	trialWait = time.Second
 	// While the openings of a gate let nobody through, the gate stays closed longer each time.
 	// So a service that refuses every call is asked less and less often. The longest time is
 	// MaxBackoff for a lone caller, and MaxBackoff/n for n callers, because a crowd needs
@@ -54,9 +53,9 @@ type classState struct {
 	mustAsk atomic.Bool // the engine must ask about the class; atomic, because Classify reads it without the lock
 	gate    *gate       // the gate at which the calls of the class wait; nil: no limit holds them back
 	// If the gate closed without a refusal of this class, its limit may only share the name. So
-	// one call tries at trialAt, and the next one trialDelay later, which then doubles. Never: the
-	// limit has refused the class itself, so no call tries.
-	trialAt, trialDelay time.Duration
+	// one call tries at trialAt, and another one each trialWait, because an answer may take minutes.
+	// Never: the limit has refused the class itself, so no call tries.
+	trialAt time.Duration
 }
 
 // NewCoolDown returns an engine whose rule is a CoolDown.
@@ -107,7 +106,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 		return s
 	case now < s.Turn:
 		if now >= state.trialAt {
-			state.trialAt, state.trialDelay = now+state.trialDelay, min(2*state.trialDelay, maxTrial)
+			state.trialAt = now + trialWait
 			s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: (*ramp)(nil)}} // a trial belongs to no ramp
 		}
 		s.AskAgain = min(s.Turn, state.trialAt)
@@ -230,9 +229,9 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 	}
 	wasOpen := !g.closed
 	longer := g.close(now, retryAfter, o.TraceID, c.random)
-	first := firstTrial
-	if retryAfter <= firstTrial {
-		first = 2 * firstTrial // without a backoff, the gate opens before a trial would be due
+	trial := now + trialWait
+	if retryAfter <= trialWait {
+		trial += trialWait // without a backoff, the gate opens before a trial would be due
 	}
 	for i := range c.classes {
 		state := &c.classes[i]
@@ -242,7 +241,7 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 		case i == class, i == class|1:
 			state.trialAt = Never
 		case wasOpen:
-			state.trialAt, state.trialDelay = now+first, 2*firstTrial
+			state.trialAt = trial
 		}
 		state.mustAsk.Store(true)
 		closedLonger = longer // not if all classes wait at gates that open later
