@@ -533,20 +533,17 @@ func (e *Engine) Background(work func() error, finish func(error) error) {
 	Go(work, func(failure error) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if err := finish(failure); err != nil {
-			e.failAllLocked(err)
+		err := finish(failure)
+		if err == nil {
+			return
+		}
+		e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask again
+		for _, q := range e.queues {
+			for len(q.line.calls) > 0 {
+				q.leave(q.line.calls[0], e.elapsed, err)
+			}
 		}
 	})
-}
-
-// failAllLocked ends all waiting calls with an error.
-func (e *Engine) failAllLocked(err error) {
-	e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask again
-	for _, q := range e.queues {
-		for len(q.line.calls) > 0 {
-			q.leave(q.line.calls[0], e.elapsed, err)
-		}
-	}
 }
 
 // Go runs work on a goroutine, and then done with the error of work. A panic of work is an
