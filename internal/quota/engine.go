@@ -165,7 +165,6 @@ type Engine struct {
 	last        time.Time     // the clock's last reading
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
 	queues      map[Class]*queue
-	grants      int64         // counts the deliveries that granted a call; see queue.lastGrant
 	alarm       time.Duration // when the next queue is due; Never: no queue is, until a call enters, leaves or is done
 	cancelAlarm func()        // ends the alarm's goroutine
 }
@@ -175,8 +174,8 @@ type queue struct {
 	class     Class
 	schedule  Schedule
 	line      line
-	lastGrant int64 // the value of Engine.grants at the queue's last grant
-	idle      bool  // no call waits, and the rule knows it
+	lastGrant time.Duration // when a call of the queue was last granted
+	idle      bool          // no call waits, and the rule knows it
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -455,8 +454,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q := e.queues[class]
 	now, granted := e.elapsed, len(s.Grants)
 	if granted > 0 {
-		e.grants++
-		q.lastGrant = e.grants
+		q.lastGrant = now
 	} else {
 		s.AskAgain = max(s.AskAgain, now+minAskAgain)
 	}
@@ -474,7 +472,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		q.leave(w, max(now, g.At), nil) // the last that may touch w: the call goes on
 	}
 	if movedBack {
-		e.refuseLateLocked(q, now)
+		q.refuseLate(now)
 	}
 }
 
@@ -502,9 +500,9 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
 }
 
-// refuseLateLocked refuses the calls that can no longer go in time, and tells the others how
+// refuseLate refuses the calls that can no longer go in time, and tells the others how
 // long they will wait.
-func (e *Engine) refuseLateLocked(q *queue, now time.Duration) {
+func (q *queue) refuseLate(now time.Duration) {
 	for ahead := 0; ahead < len(q.line.calls); {
 		w := q.line.calls[ahead]
 		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
