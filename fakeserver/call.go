@@ -23,7 +23,7 @@ type call struct {
 	// timestamps go by it.
 	now time.Time
 	chosenFaults
-	failed string // describes the function of the test that failed; "" if none has
+	failed string // describes the function of the test that failed; "" if none has. The call then gets no answer and runs no other.
 
 	neverArrived bool            // the client left during the latency, so the call did not reach the service
 	clientLeft   bool            // the client left before the answer was sent
@@ -44,26 +44,20 @@ type chosenFaults struct {
 // a callback of the test panicked.
 var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 
-// runFor runs f, which calls functions of the test, for a call. name describes the function
-// that is running. If one fails, the call gets no answer and runs no other function.
-func (s *Server) runFor(c *call, name func() string, f func()) {
-	if c.failed == "" && !s.runCallback(name, f) {
-		c.failed = name()
-	}
-}
-
-// runCallback runs a function of the test on a separate goroutine, and reports whether it
-// returned. If it panics, or ends its goroutine as require does, the test fails with a
-// message that begins with the function's name. The lock must not be held: the function
-// may call the fake.
-func (s *Server) runCallback(name func() string, f func()) bool {
-	return runOnGoroutine(f, func(panicked any) {
+// runCallback runs f, which calls functions of the test, on a separate goroutine. name
+// describes the function that is running. If it panics, or ends its goroutine as require
+// does, the test fails, and runCallback returns its name; else "". The lock must not be held:
+// the function may call the fake.
+func (s *Server) runCallback(name func() string, f func()) (failed string) {
+	runOnGoroutine(f, func(panicked any) {
+		failed = name()
 		if panicked != nil {
-			s.reportf("%s panicked: %v%s", name(), panicked, stackTrace())
+			s.reportf("%s panicked: %v%s", failed, panicked, stackTrace())
 			return
 		}
-		s.reportf("%s ended its goroutine, as require and FailNow do; use assert there%s", name(), stackTrace())
+		s.reportf("%s ended its goroutine, as require and FailNow do; use assert there%s", failed, stackTrace())
 	})
+	return failed
 }
 
 // stackTrace returns the stack from the function that failed. Only a deferred function

@@ -8,19 +8,19 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 )
 
-// This file applies the faults of the test. For each call, carryOut calls matchingRules,
-// chooseFaults, travel and chooseAnswer in this order. Package memnet then sends the
+// This file applies the faults of the test. For each call, serve calls matchingRules,
+// chooseFaults, delayAndChange and chooseAnswer in this order. Package memnet then sends the
 // answer, or breaks it off. A call whose connection is refused ends in refuseConnection.
 
 // matchingRules returns the rules that match a call, oldest first. If a matcher fails, it
 // returns none. The lock must not be held, since matchers may be functions of the test.
 // All of them run on one goroutine, because a fake may have many rules.
 func (s *Server) matchingRules(c *call, rules []*rule) []*rule {
-	if len(rules) == 0 {
+	if len(rules) == 0 || c.failed != "" {
 		return nil
 	}
 	r, matching := rules[0], []*rule(nil) // r is the rule whose matchers are running
-	s.runFor(c, func() string { return r.describe("a matcher") }, func() {
+	c.failed = s.runCallback(func() string { return r.describe("a matcher") }, func() {
 		for _, r = range rules {
 			if matchesAll(r.matchers, c.entry) {
 				matching = append(matching, r)
@@ -60,10 +60,10 @@ func (s *Server) chooseFaults(matching []*rule) (chosen chosenFaults) {
 	return chosen
 }
 
-// travel waits out the latencies of a call, runs its changes, and reports whether the call
-// arrives at the service. It does not arrive if its client left meanwhile, or if a fault
-// answers instead.
-func (s *Server) travel(r *http.Request, c *call) (arrives bool) {
+// delayAndChange waits out the latencies of a call, runs its changes, and reports whether the
+// call arrives at the service. It does not arrive if its client left meanwhile, if a function
+// of the test failed, or if a fault answers instead.
+func (s *Server) delayAndChange(r *http.Request, c *call) (arrives bool) {
 	if c.faultNames == nil {
 		return c.failed == ""
 	}
@@ -79,7 +79,9 @@ func (s *Server) travel(r *http.Request, c *call) (arrives bool) {
 		c.neverArrived, c.now = r.Context().Err() != nil, s.Now()
 	}
 	for _, in := range c.changes {
-		s.runFor(c, func() string { return in.describe("the function") }, in.fault.change)
+		if c.failed == "" {
+			c.failed = s.runCallback(func() string { return in.describe("the function") }, in.fault.change)
+		}
 	}
 	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.phase == onTheReply)
 }

@@ -157,21 +157,6 @@ type callLog struct {
 	waiting []*entry // in the order of arrival
 }
 
-// addLocked keeps an answered call. ended says whether the call is no longer under way.
-// Beyond the limit addLocked drops the oldest call; on average this costs the same for
-// any number of calls.
-func (l *callLog) addLocked(e *entry, ended bool) {
-	if ended {
-		l.endLocked(e)
-	}
-	l.total++
-	l.kept = append(l.kept, e)
-	if len(l.kept) > l.limit {
-		clear(l.kept[:1]) // so that the array does not keep the dropped call in memory
-		l.kept = l.kept[1:]
-	}
-}
-
 // endLocked removes a call from the calls that are under way.
 func (l *callLog) endLocked(e *entry) {
 	l.waiting = slices.DeleteFunc(l.waiting, func(other *entry) bool { return other == e })

@@ -346,22 +346,21 @@ func (m Matcher) matchesSafely(e *entry) (matched bool) {
 	return matched
 }
 
-// runOnGoroutine runs f on a separate goroutine, and reports whether it returned. If it did
-// not, the goroutine calls failed before it ends; panicked is nil if f ended its goroutine.
-func runOnGoroutine(f func(), failed func(panicked any)) (ok bool) {
-	ended := make(chan struct{})
+// runOnGoroutine runs f on a separate goroutine. If f does not return, the goroutine calls
+// failed before it ends; panicked is nil if f ended its goroutine.
+func runOnGoroutine(f func(), failed func(panicked any)) {
+	ended, returned := make(chan struct{}), false
 	go func() {
 		defer close(ended)
 		defer func() {
-			if panicked := recover(); !ok {
+			if panicked := recover(); !returned {
 				failed(panicked)
 			}
 		}()
 		f()
-		ok = true
+		returned = true
 	}()
 	<-ended
-	return ok
 }
 
 // whyUnused says why a rule has not acted, although its matchers match call c. A script

@@ -33,10 +33,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // serve answers one call. All calls come through here: from HTTPClient, Direct and
-// ServeHTTP. The way is in the order of this file: read parses and judges the call without
-// the state, arrive gives it its trace identifier and the rules that may act on it, carryOut
-// applies the rules and asks the service, and finishRecord records the answer. Package
-// memnet then delivers the answer, and reports to progress.
+// ServeHTTP. read parses and judges the call without the state, and arrive gives it its trace
+// identifier and the rules that may act on it. The faults that match act before the service
+// decides (delayAndChange) and after it (chooseAnswer); faultacts.go has them. finishRecord
+// records the answer. Package memnet then delivers it, and reports to progress.
 //
 // After a panic the client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {
@@ -45,7 +45,17 @@ func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	defer s.recovered(c)
 	s.read(c, r)
 	scripts, injections := s.arrive(c)
-	s.carryOut(r, c, scripts, injections)
+	if c.Unrouted != nil {
+		s.reportUnknown(c)
+	}
+	if c.entry.hasText { // only messages have scripts
+		scripts = s.matchingRules(c, scripts)
+	}
+	c.chosenFaults = s.chooseFaults(s.matchingRules(c, injections))
+	if s.delayAndChange(r, c) {
+		c.fromService = s.askService(r.Context(), c, scripts)
+	}
+	s.chooseAnswer(c)
 	s.finishRecord(r.Context(), c)
 	return memnet.Answer{
 		Response: c.toClient.Response, Delivery: c.delivery,
@@ -113,22 +123,6 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 	return fakeadmin.KeyUnknown
 }
 
-// carryOut finds the scripts that match a call and the faults that act on it. If the
-// faults let the call through, it has the service decide. Only messages have scripts.
-func (s *Server) carryOut(r *http.Request, c *call, scripts, injections []*rule) {
-	if c.Unrouted != nil {
-		s.reportUnknown(c)
-	}
-	if c.entry.hasText {
-		scripts = s.matchingRules(c, scripts)
-	}
-	c.chosenFaults = s.chooseFaults(s.matchingRules(c, injections))
-	if s.travel(r, c) {
-		c.fromService = s.askService(r.Context(), c, scripts)
-	}
-	s.chooseAnswer(c)
-}
-
 // askService has the service decide, makes the reply to a message, and encodes the
 // answer.
 func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.Answer {
@@ -147,8 +141,11 @@ func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.
 		return wire.Answer{}
 	}
 	now := s.Now()
-	if answer.Refusal != nil {
-		c.recordRefusal(answer.Refusal, s.config.behavior, now)
+	if refusal := answer.Refusal; refusal != nil {
+		c.recordRefusal(refusal, s.config.behavior, now)
+		if refusal.Kind == service.UnlistedStatus {
+			s.reportf("%s %s", st.rule.describe("the ReplyFunc"), refusal.Broken)
+		}
 	} else if c.Endpoint == spec.CreateAgent {
 		c.record.Created = answer.Agent.ID
 	}
@@ -194,18 +191,14 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	}
 	// Without a script the reply depends on the text alone, so a test can state it.
 	r := Reply{Text: "You wrote: " + m.Exchange.Text}
-	name := func() string { return st.rule.describe("the ReplyFunc") }
 	switch {
 	case st.f != nil:
-		s.runFor(c, name, func() { r = st.f(*st.message) })
+		c.failed = s.runCallback(func() string { return st.rule.describe("the ReplyFunc") }, func() { r = st.f(*st.message) })
 		if c.failed != "" {
 			return nil
 		}
 	case st.text != nil:
 		r = Reply{Text: *st.text}
-	}
-	if !spec.SendMessage.Lists(cmp.Or(r.Status, http.StatusOK)) {
-		s.reportf("%s answered with status %d; a message is answered with 200 or one of %v", name(), r.Status, spec.SendMessage.Errors)
 	}
 	defer s.lock().Unlock()
 	return c.gen.service.AnswerMessage(m, service.Reply(r))
@@ -252,30 +245,40 @@ func (c *call) why() string {
 	return strings.TrimSpace(why)
 }
 
-// addToLog puts a call into the log and returns the watchers that it must be shown to.
-// Unless its answer drips or hangs, it has ended: the call is no longer under way. From now
-// on only Sent changes in the record.
+// addToLog puts a call into the log and returns the watchers that it must be shown to. From
+// now on only Sent changes in the record. A call that has ended is no longer under way; an
+// answer that drips or hangs has not ended. Beyond its limit the log drops the oldest call;
+// on average this costs the same for any number of calls.
 func (s *Server) addToLog(c *call, ended bool) []*watcher {
 	defer s.lock().Unlock()
 	s.activity++
 	s.answered++
 	c.record.Seq = s.answered
 	c.entry.call = c.record
-	c.gen.log.addLocked(c.entry, ended)
+	l := &c.gen.log
+	if ended {
+		l.endLocked(c.entry)
+	}
+	l.total++
+	l.kept = append(l.kept, c.entry)
+	if len(l.kept) > l.limit {
+		clear(l.kept[:1]) // so that the array does not keep the dropped call in memory
+		l.kept = l.kept[1:]
+	}
 	return s.watchers
 }
 
 // showTo shows calls to a watcher, until the watcher fails. Then the test fails, and a
 // call that is under way goes on.
 func (s *Server) showTo(w *watcher, entries ...*entry) {
-	shown := s.runCallback(func() string { return w.name }, func() {
+	failed := s.runCallback(func() string { return w.name }, func() {
 		for _, e := range entries {
 			if matchesAll(w.matchers, e) {
 				w.see(e)
 			}
 		}
 	})
-	if !shown && w.failed != nil {
+	if failed != "" && w.failed != nil {
 		w.failed()
 	}
 }

@@ -197,6 +197,15 @@ func (l limit) used(now time.Time) int {
 	return l.Used - int(fraction(int64(l.callsBefore(start)), int64(now.Sub(start)), int64(l.window)))
 }
 
+// LimitState is one limit at one moment, as Server.Limits shows it and a 429 explains
+// it.
+type LimitState struct {
+	Limit     spec.LimitKey
+	Max, Used int
+	Opens     time.Time // when the next call passes; zero if a call passes now
+	Exhausted bool      // Exhaust closed the limit, until Opens or earlier
+}
+
 // Usage holds the calls of one API key, or of one client address, that count against each
 // limit. The Usage of a key has no calls for limits per address, and the Usage of an
 // address none for limits per key.

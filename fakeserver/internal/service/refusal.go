@@ -30,7 +30,8 @@ const (
 	BYOKNotConfigured
 	RateLimited
 	BYOKUnavailable
-	Scripted // a ReplyFunc asked for the refusal
+	Scripted       // a ReplyFunc asked for the refusal
+	UnlistedStatus // a ReplyFunc asked for a status that interface 4.8 does not list
 )
 
 // Kinds has a row for each kind of refusal: the answer for the client, and the sentence
@@ -60,6 +61,7 @@ var Kinds = [...]struct {
 	RateLimited:       {429, spec.RateLimited, "", ""},
 	BYOKUnavailable:   {503, names.BYOKUnavailable, "BYOK is not available, so no provider key can be used or stored", "the test has made the BYOK store unavailable"},
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
+	UnlistedStatus:    {500, "internal_server_error", "", ""},
 }
 
 // CodeOf returns the error identifier of the refusals with a status. All refusals with
@@ -142,19 +144,10 @@ func (r Reply) refusal() *Refusal {
 	case r.Status == 0, r.Status == carriedOut:
 		return nil
 	case !spec.SendMessage.Lists(r.Status):
-		refusal.Status, refusal.Code = 500, cmp.Or(r.Code, "internal_server_error")
-		refusal.Broken = fmt.Sprintf("a ReplyFunc asked for status %d", r.Status)
+		refusal = Refuse(UnlistedStatus)
+		refusal.Broken = fmt.Sprintf("answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
 	case r.Status == Kinds[RateLimited].Status:
 		refusal.Limit, refusal.Wait = names.KeyMinute, 1
 	}
 	return refusal
-}
-
-// LimitState is one limit at one moment, as Server.Limits shows it and a 429 explains
-// it.
-type LimitState struct {
-	Limit     spec.LimitKey
-	Max, Used int
-	Opens     time.Time // when the next call passes; zero if a call passes now
-	Exhausted bool      // Exhaust closed the limit, until Opens or earlier
 }
