@@ -104,8 +104,9 @@ func sameShape(own, given any) bool {
 func allows(q decisions.Question, answer any) bool {
 	text, _ := answer.(string)
 	number, isNumber := answer.(float64)
+	_, isBucket := service.Bucket(text)
 	switch {
-	case q.ID == "windows" && service.IsBucket(text):
+	case q.ID == "windows" && isBucket:
 		return true
 	case q.Allowed != nil:
 		return slices.ContainsFunc(q.Allowed, func(a any) bool { return string(encode(a)) == string(encode(answer)) })

@@ -247,8 +247,7 @@ type conn struct {
 	net.Conn
 	local, remote net.Addr
 	closed        atomic.Bool
-	abort         atomic.Bool // Close is a reset
-	// reset is set when one end has aborted the connection. Both ends share it.
+	// reset is set when one end aborts the connection. Both ends share it.
 	reset   *atomic.Bool
 	onClose func() // called by the first Close; nil means none
 }
@@ -288,18 +287,14 @@ func (c *conn) wrap(op string, err error) error {
 // ECONNRESET. It has the name of the method of *net.TCPConn, so that the same code resets
 // both types.
 func (c *conn) SetLinger(seconds int) error {
-	c.abort.Store(seconds == 0)
+	c.reset.Store(seconds == 0)
 	return nil
 }
 
-// Close ends both directions. It sets reset before it closes the pipe, so that the other
-// end sees reset when the close wakes it.
+// Close ends both directions.
 func (c *conn) Close() error {
 	if c.closed.Swap(true) {
 		return c.wrap("close", net.ErrClosed)
-	}
-	if c.abort.Load() {
-		c.reset.Store(true)
 	}
 	_ = c.Conn.Close()
 	if c.onClose != nil {

@@ -58,24 +58,18 @@ type Behavior struct {
 	MetadataCap       int    `json:"metadata_cap"`
 
 	// The effects of an operation besides its answer, and the limits that calls spend.
-	CreationStoresKey  bool          `json:"creation_stores_key"`      // llm.api_key is stored for the API key
-	OperationsSpend    bool          `json:"refused_operations_spend"` // a wrong body spends the limit of its operation
-	RequestsSpend      RequestsSpend `json:"refused_requests_spend"`
-	Windows            string        `json:"windows"`        // how calls are counted
-	ExactRetryAfter    bool          `json:"retry_after"`    // a call passes after exactly that wait; false: the wait is a second too short
-	NamesTheLastToOpen bool          `json:"several_limits"` // a 429 names the limit that opens last; false: the first in interface 8.1
+	CreationStoresKey  bool            `json:"creation_stores_key"`      // llm.api_key is stored for the API key
+	OperationsSpend    bool            `json:"refused_operations_spend"` // a wrong body spends the limit of its operation
+	RequestsSpend      map[string]bool `json:"refused_requests_spend"`   // which refused calls spend the limits on requests, by status; see unlimited
+	Windows            string          `json:"windows"`                  // how calls are counted
+	ExactRetryAfter    bool            `json:"retry_after"`              // a call passes after exactly that wait; false: the wait is a second too short
+	NamesTheLastToOpen bool            `json:"several_limits"`           // a 429 names the limit that opens last; false: the first in interface 8.1
 }
 
-// RequestsSpend says which refused calls spend the limits on requests, by the status of
-// the refusal. Unlimited says whether calls of endpoints that list no 429 spend these
-// limits too.
-type RequestsSpend struct {
-	BadRequest        bool `json:"400"`
-	Unauthorized      bool `json:"401"` // these calls spend the limit per address only
-	NotFound          bool `json:"404"`
-	BYOKNotConfigured bool `json:"409"`
-	Unlimited         bool `json:"status"` // calls of endpoints that list no 429: GET /v1/status, and reading and clearing BYOK
-}
+// unlimited is the member of RequestsSpend for the calls of endpoints that list no 429:
+// GET /v1/status, and reading and clearing BYOK. Its other members are statuses. Calls with
+// 401 can spend the limit per address only.
+const unlimited = "status"
 
 // StatusValues are the strings of interface 4.1, which shows only their types.
 type StatusValues struct {
@@ -84,23 +78,17 @@ type StatusValues struct {
 	Mode    string `json:"mode"`
 }
 
-// IsBucket reports whether an answer to the question windows is a token bucket:
-// WindowsBucket, or a bucket with a size for limits per minute, such as "token bucket of
-// 10".
-func IsBucket(windows string) bool { return windows == decisions.WindowsBucket || burstOf(windows) > 0 }
-
-// burstOf returns how many calls a bucket saves up; 0 means the limit's maximum. A number
-// with a leading zero or a sign makes no bucket, so that each bucket has one name.
-func burstOf(windows string) int {
-	n, isBucket := strings.CutPrefix(windows, decisions.WindowsBucket+" of ")
-	if !isBucket {
-		return 0
+// Bucket reports whether an answer to the question windows is a token bucket, and how many
+// calls it saves up. burst is 0 for WindowsBucket, which saves up the limit's maximum, and 10
+// for "token bucket of 10". A number with a leading zero or a sign makes no bucket, so that
+// each bucket has one name.
+func Bucket(windows string) (burst int, isBucket bool) {
+	if windows == decisions.WindowsBucket {
+		return 0, true
 	}
-	burst, _ := strconv.Atoi(n)
-	if burst < 1 || strconv.Itoa(burst) != n { // such as "010"
-		return 0
-	}
-	return burst
+	size, isSized := strings.CutPrefix(windows, decisions.WindowsBucket+" of ")
+	burst, _ = strconv.Atoi(size)
+	return burst, isSized && burst > 0 && strconv.Itoa(burst) == size
 }
 
 // carriedOut is the status in a Behavior for a call that is not refused.
@@ -162,19 +150,9 @@ func (b *Behavior) limitComesBefore(flaw *Refusal) bool {
 	return true
 }
 
-// spendsDespite reports whether a call with a flaw still spends a request. There is a
-// decision for four statuses. A call that is refused with another status spends a
-// request.
+// spendsDespite reports whether a call with a flaw still spends a request. A call that is
+// refused with a status for which there is no decision spends a request.
 func (b *Behavior) spendsDespite(flaw *Refusal) bool {
-	switch flaw.Status {
-	case Kinds[BadRequest].Status:
-		return b.RequestsSpend.BadRequest
-	case Kinds[UnknownKey].Status:
-		return b.RequestsSpend.Unauthorized
-	case Kinds[NoSuchAgent].Status:
-		return b.RequestsSpend.NotFound
-	case Kinds[BYOKNotConfigured].Status:
-		return b.RequestsSpend.BYOKNotConfigured
-	}
-	return true
+	spends, decided := b.RequestsSpend[strconv.Itoa(flaw.Status)]
+	return spends || !decided
 }

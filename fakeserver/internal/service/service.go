@@ -144,8 +144,7 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 // ip_minute can count it. No limit refuses such a call, because the interface does not
 // say that 429 may come before 401.
 func (c *call) countKeyless(refusal *Refusal) {
-	invalid := refusal.Kind == NoToken || refusal.Kind == UnknownKey || refusal.Kind == RevokedKey
-	if !invalid || !c.state.behavior.spendsDespite(refusal) {
+	if refusal.Status != Kinds[UnknownKey].Status || !c.state.behavior.spendsDespite(refusal) {
 		return
 	}
 	// A token bucket needs the maximum of a plan, and a plan needs a key.
@@ -317,7 +316,7 @@ func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 	// Section 4 lists no 429 for three endpoints: GET /v1/status, and reading and clearing
 	// BYOK. The decision "status" covers all three.
 	case l.Counts == spec.Requests && e.Spends == nil:
-		return role{false, behavior.RequestsSpend.Unlimited}
+		return role{false, behavior.RequestsSpend[unlimited]}
 	// For every other call, its flaw decides whether it counts as a request.
 	case l.Counts == spec.Requests:
 		return role{succeeds || behavior.limitComesBefore(flaw), succeeds || behavior.spendsDespite(flaw)}

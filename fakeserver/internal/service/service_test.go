@@ -47,7 +47,8 @@ const s = time.Second
 
 func limitOf(kind string, most int) limit {
 	u := new(Usage)
-	return limit{counting: kind, window: time.Minute, max: most, bucket: IsBucket(kind), burst: burstOf(kind), usage: u, Ledger: &u.Ledgers[0]}
+	burst, bucket := Bucket(kind)
+	return limit{counting: kind, window: time.Minute, max: most, bucket: bucket, burst: burst, usage: u, Ledger: &u.Ledgers[0]}
 }
 
 // Each rule of a way to count is a row: calls counted at some times, and when the next one

@@ -42,9 +42,10 @@ type State struct {
 // spec.Limits, and 0 leaves the maximum to the plan of each key. exchanges is how many of
 // the newest exchanges of each conversation are kept.
 func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
+	burst, bucket := Bucket(behavior.Windows)
 	return &State{
 		behavior: behavior, rows: endpointTable(behavior), maxima: maxima, exchanges: exchanges,
-		template: limit{counting: behavior.Windows, bucket: IsBucket(behavior.Windows), burst: burstOf(behavior.Windows)},
+		template: limit{counting: behavior.Windows, bucket: bucket, burst: burst},
 		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, agentList: []*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }

@@ -67,11 +67,7 @@ func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showText
 	}
 	req.Secrets = mask.SecretsOf(token, body)
 	path := r.URL.EscapedPath()
-	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(r.Method, path)
-	// Behavior may ask for 404 in place of 405.
-	if req.Unrouted != nil && behavior.UnknownMethod != http.StatusMethodNotAllowed {
-		req.Unrouted = service.Refuse(service.NoSuchPath)
-	}
+	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(behavior, r.Method, path)
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil && (len(body) > 0 || req.Endpoint.Body.Required) {
 		if req.Malformed = headerFlaw(behavior, r.Header); req.Malformed == nil {
 			req.Fields, req.Malformed = Parse(behavior, req.Endpoint, body)
@@ -181,9 +177,9 @@ func (req *Request) fillShown(r *http.Request, path string, sent []byte, fakeHos
 // findEndpoint returns the endpoint of a request and the value of {agent_id}. path is the
 // path as it was sent, so that an identifier with %2F stays one segment. Paths are
 // neither cleaned nor redirected: no endpoint has //, . or .. in it. A path that some
-// endpoint has with another method is a 405, whose Allow lists the methods. Any other
-// path is a 404.
-func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
+// endpoint has with another method is a 405, whose Allow lists the methods, or by another
+// decision a 404. Any other path is a 404.
+func findEndpoint(behavior *service.Behavior, method, path string) (e *spec.Endpoint, agentID string, unrouted *service.Refusal) {
 	var allowed []string
 	for _, e := range spec.Endpoints {
 		// before and after are the parts of the template around {agent_id}. An identifier is
@@ -200,7 +196,7 @@ func findEndpoint(method, path string) (e *spec.Endpoint, agentID string, unrout
 		}
 		allowed = append(allowed, e.Method)
 	}
-	if allowed == nil {
+	if allowed == nil || behavior.UnknownMethod == http.StatusNotFound {
 		return nil, "", service.Refuse(service.NoSuchPath)
 	}
 	r := service.Refuse(service.MethodNotAllowed)
