@@ -56,7 +56,10 @@ func (a admin) Keys() (keys []fakeadmin.Key) {
 }
 
 func shownKey(k *service.Key) fakeadmin.Key {
-	return fakeadmin.Key{Label: k.Label, Plan: k.Plan, Dashboard: k.Dashboard, Revoked: k.Revoked, IssuedAt: k.IssuedAt, Address: k.Address}
+	return fakeadmin.Key{
+		Label: k.Label, Plan: k.Plan, Dashboard: k.Dashboard, Revoked: k.Revoked, IssuedAt: k.IssuedAt, Address: k.Address,
+		Default: k.Label == fakeadmin.KeyDefault,
+	}
 }
 
 // KeyLabeled computes the key's text from the key's number, since no text is stored.

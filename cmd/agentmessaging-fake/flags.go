@@ -61,7 +61,7 @@ func (c *config) options() []option {
 	o := &c.control
 	return []option{
 		// The address of the program, and who may control it.
-		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 picks a free one", c.applyAddr},
+		{"addr", "127.0.0.1:8460", "host and port to serve on; port 0 picks a free one", storeIn(&c.addr, hostAndPort)},
 		{"allow-remote", "false", "serve on an address that is not loopback; control then needs a token", storeIn(&c.allowRemote, boolean)},
 		{"token", "", "token for the control interface and the page on an address that is not loopback; by default one is made and printed", storeIn(&o.Guard.Token, token)},
 		// The behaviour of the fake. Most of these are options of package fakeserver.
@@ -121,10 +121,20 @@ func parse(args, environ []string) (*config, error) {
 	return c, c.openFake(settings)
 }
 
-// readFlags reads the given flags. --help and --version become the command. If a flag is
-// given twice, the second value counts.
+// readFlags stores the given flags in settings. --help and --version become the command. If
+// a flag is given twice, the second value counts.
 func (c *config) readFlags(args []string, settings map[string]setting) error {
-	flags := c.flagSet(settings)
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the returned error is the only message
+	for _, o := range c.options() {
+		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
+		// A boolean flag needs no value: --json is --json=true.
+		if o.defaultValue == "false" {
+			flags.BoolFunc(o.name, "", take)
+		} else {
+			flags.Func(o.name, "", take)
+		}
+	}
 	showVersion := flags.Bool("version", false, "")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -137,22 +147,6 @@ func (c *config) readFlags(args []string, settings map[string]setting) error {
 		return fmt.Errorf("one argument too many; the commands are %s", strings.Join(commands, ", "))
 	}
 	return nil
-}
-
-// flagSet returns the flags. Each flag stores its value in settings.
-func (c *config) flagSet(settings map[string]setting) *flag.FlagSet {
-	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the returned error is the only message
-	for _, o := range c.options() {
-		take := func(value string) error { settings[o.name] = setting{"--" + o.name, value}; return nil }
-		// A boolean flag needs no value: --json is --json=true.
-		if o.defaultValue == "false" {
-			flags.BoolFunc(o.name, "", take)
-		} else {
-			flags.Func(o.name, "", take)
-		}
-	}
-	return flags
 }
 
 // readVariables reads the variables of the flags that are not given. An empty variable
@@ -237,21 +231,6 @@ func help(out io.Writer) {
 	}
 }
 
-// applyAddr takes a host and a port. Without a host it means loopback, unless
-// --allow-remote is given. Only after the program listens is it known whether a name is a
-// loopback address.
-func (c *config) applyAddr(value string) ([]fakeserver.Option, error) {
-	_, port, err := net.SplitHostPort(value)
-	if err != nil {
-		return nil, errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return nil, errors.New("the port must be from 0 to 65535")
-	}
-	c.addr = value
-	return nil, nil
-}
-
 // storeIn stores the value that read returns in a field. It is for options of this
 // program. The other options become options of the fake.
 func storeIn[T any](field *T, read func(value string) (T, error)) func(string) ([]fakeserver.Option, error) {
@@ -267,6 +246,20 @@ func fakeOption[T any](read func(value string) (T, error), option func(T) fakese
 		v, err := read(value)
 		return []fakeserver.Option{option(v)}, err
 	}
+}
+
+// hostAndPort takes a host and a port. Without a host it means loopback, unless
+// --allow-remote is given. Only after the program listens is it known whether a name is a
+// loopback address.
+func hostAndPort(value string) (string, error) {
+	_, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return "", errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", errors.New("the port must be from 0 to 65535")
+	}
+	return value, nil
 }
 
 // text takes any text, because package fakeserver checks it.
@@ -319,7 +312,7 @@ func readFile(path string) ([]byte, error) {
 // parseLimits reads the limits of all keys. "off" turns them off, the name of a plan sets
 // the plan's limits, and a list such as "key_minute=5,warmup_key_hour=1" changes some of
 // them. A limit that is off has a maximum that no test reaches.
-func parseLimits(text string) (opts []fakeserver.Option, _ error) {
+func parseLimits(text string) ([]fakeserver.Option, error) {
 	plan := spec.PlanIndex(text)
 	switch {
 	case plan >= 0:
@@ -327,16 +320,14 @@ func parseLimits(text string) (opts []fakeserver.Option, _ error) {
 	case text == "off":
 		return everyLimit(func(spec.Limit) int { return control.NoLimit }), nil
 	}
-	wanted := fmt.Sprintf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(spec.PlanNames(), ", "))
-	all, err := pairs(text, wanted)
-	for _, p := range all {
-		calls, wrong := strconv.Atoi(p.value)
-		if wrong != nil {
-			return nil, errors.New(wanted)
+	wanted := fmt.Errorf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(spec.PlanNames(), ", "))
+	return optionsOf(text, wanted, func(name, value string) (fakeserver.Option, error) {
+		calls, err := strconv.Atoi(value)
+		if err != nil {
+			return nil, wanted
 		}
-		opts = append(opts, fakeserver.WithLimit(fakeserver.Limit(p.name), calls))
-	}
-	return opts, err
+		return fakeserver.WithLimit(fakeserver.Limit(name), calls), nil
+	})
 }
 
 // everyLimit sets each limit, so that the plans of keys do not matter. maxOf returns the
@@ -350,38 +341,39 @@ func everyLimit(maxOf func(spec.Limit) int) (opts []fakeserver.Option) {
 
 // parseDecisions reads answers to open questions of the interface, such as
 // "windows=sliding,metadata_cap=8000". An answer that is not JSON is a text.
-func parseDecisions(text string) (opts []fakeserver.Option, _ error) {
-	all, err := pairs(text, "must be questions with answers, such as windows=sliding,metadata_cap=8000")
-	for _, p := range all {
+func parseDecisions(text string) ([]fakeserver.Option, error) {
+	wanted := errors.New("must be questions with answers, such as windows=sliding,metadata_cap=8000")
+	return optionsOf(text, wanted, func(name, value string) (fakeserver.Option, error) {
 		// A text needs no quotes: windows=sliding works without them.
-		answer := any(p.value)
-		if json.Valid([]byte(p.value)) {
-			answer = json.RawMessage(p.value)
+		if !json.Valid([]byte(value)) {
+			return fakeserver.WithDecision(name, value), nil
 		}
-		opts = append(opts, fakeserver.WithDecision(p.name, answer))
-	}
-	return opts, err
+		return fakeserver.WithDecision(name, json.RawMessage(value)), nil
+	})
 }
 
-// pair is a name with its value.
-type pair struct{ name, value string }
-
-// pairs reads a list such as key_minute=5,key_day=100. It refuses anything else with the
-// error wanted. A comma ends a value only before a name, because a value may be a JSON
-// object. A name that appears twice is refused, because nobody could know which of its
-// values counts.
-func pairs(text, wanted string) (all []pair, _ error) {
+// optionsOf makes an option of each pair of a list such as key_minute=5,key_day=100. It
+// refuses anything else with the error wanted. A comma ends a value only before a name,
+// because a value may be a JSON object. A name that appears twice is refused, because nobody
+// could know which of its values counts.
+func optionsOf(text string, wanted error, option func(name, value string) (fakeserver.Option, error)) (opts []fakeserver.Option, _ error) {
+	names := map[string]bool{}
 	for part := range strings.SplitSeq(regexp.MustCompile(`, *(\w+=)`).ReplaceAllString(text, "\n$1"), "\n") {
 		name, value, given := strings.Cut(strings.TrimSpace(part), "=")
-		switch {
-		case !given:
-			return nil, errors.New(wanted)
-		case slices.ContainsFunc(all, func(p pair) bool { return p.name == name }):
-			return nil, errors.New("a name appears twice")
+		if !given {
+			return nil, wanted
 		}
-		all = append(all, pair{name, value})
+		opt, err := option(name, value)
+		if err == nil && names[name] {
+			err = errors.New("a name appears twice")
+		}
+		if err != nil {
+			return nil, err
+		}
+		names[name] = true
+		opts = append(opts, opt)
 	}
-	return all, nil
+	return opts, nil
 }
 
 // callLimit bounds the memory of the program: 60,000 calls with texts of 4 KB take about 600

@@ -220,7 +220,7 @@ var refusals = []step{
 	{"POST /faults", `{"fault":{"kind":"x"}}`, 400, "fault: its kind must be one of answer, close_early, drip_reply"},
 	{"POST /faults", `{"fault":{"kind":"latency"}}`, 400, "fault: latency needs duration"},
 	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
-	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: its name must be one of unauthorized, "},
+	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: name: must be one of unauthorized, "},
 	{"GET /info?x=1", "", 400, `query: parameter "x" is not allowed; allowed: none`},
 	{"GET /calls?limit=1&limit=2", "", 400, "limit: appears twice"},
 	{"GET /calls?limit=%zz", "", 400, "query: must be names and values"},

@@ -47,6 +47,7 @@ type Key struct {
 	Revoked   bool      `json:"revoked"`
 	IssuedAt  time.Time `json:"issued_at"`   // by the fake's clock
 	Address   string    `json:"called_from"` // of its last call; "" before the first call with an active plan
+	Default   bool      `json:"default"`     // the first key, which a reset does not remove
 }
 
 // Open is set by package fakeserver. It returns an Admin of a *fakeserver.Server.

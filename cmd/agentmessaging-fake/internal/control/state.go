@@ -12,23 +12,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// keyView is a key as the interface shows it, without its text. default marks the key
-// that a reset keeps.
-type keyView struct {
-	fakeadmin.Key
-	Default bool `json:"default"`
-}
-
-// viewOfKey marks the first key, which a reset does not remove.
-func viewOfKey(k fakeadmin.Key) keyView { return keyView{k, k.Label == fakeadmin.KeyDefault} }
-
 // listKeys answers GET keys, in the order of issue.
 func (s *Server) listKeys(*request) (any, error) {
-	views := []keyView{}
-	for _, k := range s.admin.Keys() {
-		views = append(views, viewOfKey(k))
-	}
-	return map[string]any{"keys": views}, nil
+	return map[string]any{"keys": s.admin.Keys()}, nil
 }
 
 // issueKey makes a key. Only its answer shows the key's text. dashboard is true if it is
@@ -64,7 +50,7 @@ func (s *Server) changeKey(r *request, body struct {
 		}
 		act(r.keyText)
 	}
-	return viewOfKey(r.key), nil
+	return r.key, nil
 }
 
 // limitView is a limit at this moment. Max and Left are null if the limit is off. OpensAt
@@ -87,7 +73,7 @@ type limitView struct {
 // keyDetails is a key with its limits and its provider key's configuration; BYOK is null if
 // there is none.
 type keyDetails struct {
-	keyView
+	fakeadmin.Key
 	Address string           `json:"address"`
 	Limits  []limitView      `json:"limits"`
 	BYOK    *fakeserver.BYOK `json:"byok"`
@@ -106,7 +92,7 @@ func (s *Server) getKey(r *request) (any, error) {
 	if stored, set := s.fake.BYOK(r.keyText); set {
 		byok = &stored
 	}
-	return keyDetails{viewOfKey(r.key), address, limits, byok}, nil
+	return keyDetails{r.key, address, limits, byok}, nil
 }
 
 // NoLimit is the maximum of a limit that is off. No program can make so many calls, and

@@ -344,6 +344,32 @@ func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
+// lostBy is the fault in the member how of lose_reply. Such a fault loses no reply itself,
+// or a long body could hold thousands, each in the one before.
+type lostBy struct{ Fault }
+
+// UnmarshalJSON makes the fault.
+func (f *lostBy) UnmarshalJSON(raw []byte) (err error) {
+	f.Fault, err = parseFault(raw, true)
+	return err
+}
+
+// namedFault is a fault of package faults, which package sweep uses too. In JSON it is the
+// name.
+type namedFault struct{ fakeserver.Fault }
+
+// UnmarshalJSON finds the fault by its name.
+func (f *namedFault) UnmarshalJSON(raw []byte) error {
+	name, _ := strictjson.String(raw)
+	found, names := faults.Named(name)
+	if found.Name == "" || found.Name == faults.Refused {
+		names = slices.DeleteFunc(names, func(name string) bool { return name == faults.Refused })
+		return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+	}
+	f.Fault = found.Fault
+	return nil
+}
+
 // faultMembers has the members of all kinds. Package fakeserver refuses a value that a
 // kind cannot have when the fault is made.
 type faultMembers struct {
@@ -355,8 +381,8 @@ type faultMembers struct {
 	ContentType string `json:"content_type"`
 	RetryAfter  string `json:"retry_after"`
 	Bytes       int
-	How         json.RawMessage
-	Name        string
+	How         lostBy
+	Name        namedFault
 }
 
 // faultKind says which members a kind of fault has, and how the fault is made.
@@ -364,19 +390,13 @@ type faultKind struct {
 	// needs lists the members that the kind requires, takes the other members that it may
 	// have, both separated by spaces. The member kind is always allowed.
 	needs, takes string
-	// fault makes the fault from checked members; nil for lose_reply and named.
+	// fault makes the fault from checked members.
 	fault func(faultMembers) fakeserver.Fault
 }
 
-// The kinds of faults that parseFault makes itself, since they hold another fault or a
-// name.
-const (
-	loseReply = "lose_reply"
-	named     = "named"
-)
+const loseReply = "lose_reply"
 
-// faultKinds maps the names of openapi.yaml to the kinds. parseFault makes lose_reply and
-// named itself: lose_reply holds another fault, and named can fail.
+// faultKinds maps the names of openapi.yaml to the kinds.
 var faultKinds = map[string]faultKind{
 	"latency":          {"duration", "", func(m faultMembers) fakeserver.Fault { return fakeserver.Latency(m.Duration.Duration) }},
 	"answer":           {"status", "body", func(m faultMembers) fakeserver.Fault { return fakeserver.Answer(m.Status, m.Body) }},
@@ -389,12 +409,12 @@ var faultKinds = map[string]faultKind{
 	"reset_reply":      {"bytes", "", func(m faultMembers) fakeserver.Fault { return fakeserver.ResetReply(m.Bytes) }},
 	"drip_reply":       {"bytes", "every", func(m faultMembers) fakeserver.Fault { return fakeserver.DripReply(m.Bytes, m.Every.Duration) }},
 	"go_away":          {"", "", func(faultMembers) fakeserver.Fault { return fakeserver.GoAway() }},
-	loseReply:          {"how", "", nil},
-	named:              {"name", "", nil},
+	loseReply:          {"how", "", func(m faultMembers) fakeserver.Fault { return fakeserver.LoseReply(m.How.Fault.Fault) }},
+	"named":            {"name", "", func(m faultMembers) fakeserver.Fault { return m.Name.Fault }},
 }
 
-// parseFault makes a fault from an object. For lose_reply it also parses the fault in how,
-// which is inner.
+// parseFault makes a fault from an object, which for an inner fault is the member how of
+// another.
 func parseFault(raw []byte, inner bool) (f Fault, _ error) {
 	var given map[string]json.RawMessage
 	if json.Unmarshal(raw, &given) != nil {
@@ -415,21 +435,12 @@ func parseFault(raw []byte, inner bool) (f Fault, _ error) {
 	if err != nil {
 		return f, err
 	}
-	switch name {
-	case loseReply:
-		how, err := parseFault(m.How, true)
-		if err != nil {
-			return f, fmt.Errorf("how: %w", err)
-		}
-		// The inner fault is shown as it was given too, without its nulls.
-		given["how"], f.Fault = how.written, fakeserver.LoseReply(how.Fault)
-	case named:
-		f.Fault, err = faultNamed(m.Name)
-	default:
-		f.Fault = kind.fault(m)
+	if given["how"] != nil {
+		given["how"] = m.How.written // without its nulls too
 	}
+	f.Fault = kind.fault(m)
 	f.written, _ = json.Marshal(given)
-	return f, err
+	return f, nil
 }
 
 // check refuses an object that lacks a member that the kind needs, or has a member that
@@ -447,18 +458,6 @@ func (k faultKind) check(name string, given map[string]json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// faultNamed finds a fault by its name in package faults, whose list package sweep uses
-// too. It leaves out the refused connection, because a socket accepts a connection before
-// the fake sees it.
-func faultNamed(name string) (fakeserver.Fault, error) {
-	found, names := faults.Named(name)
-	if found.Name == "" || name == faults.Refused {
-		names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == faults.Refused })
-		return fakeserver.Fault{}, fmt.Errorf("its name must be one of %s", strings.Join(names, ", "))
-	}
-	return found.Fault, nil
 }
 
 // Fitting returns the faults that can hit a call of an endpoint, such as "GET
