@@ -196,11 +196,6 @@ type BYOK struct {
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 
-// copyBYOK copies a configuration out of the state, without the encrypted key.
-func copyBYOK(c *service.BYOK) BYOK {
-	return BYOK{c.Provider, c.BaseURL, c.Model, c.Label, c.Fingerprint, c.UpdatedAt}
-}
-
 // SetBYOKAvailable makes the BYOK store available or not, for all keys. While the store
 // is not available, PUT /v1/byok and warm-up in byok mode answer 503 (interface 4.2,
 // 4.4). Agent creation with llm.api_key then answers 400, since the interface lists no
@@ -219,7 +214,7 @@ func (s *Server) BYOK(key string) (c BYOK, set bool) {
 	if stored == nil {
 		return BYOK{}, false
 	}
-	return copyBYOK(stored), true
+	return BYOK(*stored), true
 }
 
 // StoreBYOK stores a provider key and its configuration for key, as if PUT
@@ -238,10 +233,9 @@ func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
 	now := s.Now()
 	defer s.lock().Unlock()
 	k := s.keyLocked("StoreBYOK", key)
-	k.BYOK = s.gen.service.Seal(providerKey, service.BYOK{
-		Provider: c.Provider, BaseURL: c.BaseURL, Model: c.Model, Label: c.Label, UpdatedAt: now,
-	})
-	return copyBYOK(k.BYOK)
+	c.UpdatedAt = now
+	s.gen.service.StoreBYOK(k, providerKey, service.BYOK(c))
+	return BYOK(*k.BYOK)
 }
 
 // KeyOptions say what kind of key IssueKey makes. The zero value makes a key
@@ -324,7 +318,7 @@ func (s *Server) SetPlan(key string, plan Plan) {
 func (s *Server) Exhaust(key string, limit Limit) {
 	i, now := spec.LimitIndex(spec.LimitKey(limit)), s.Now()
 	if i < 0 {
-		misuse("Exhaust", "unknown limit; the limits are %s", limitKeys()) // not quoted: the argument may be a key
+		misuse("Exhaust", "unknown limit; the limits are %s", spec.LimitNames()) // not quoted: the argument may be a key
 	}
 	defer s.lock().Unlock()
 	s.gen.service.Exhaust(s.keyLocked("Exhaust", key), i, now)

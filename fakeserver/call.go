@@ -22,22 +22,18 @@ type call struct {
 	// now is the time at which the call reached the service, after any latency. Limits and
 	// timestamps go by it.
 	now time.Time
-	chosenFaults
-	failed string // describes the function of the test that failed; "" if none has. The call then gets no answer and runs no other.
+	// The faults of the test that act on the call.
+	latencies  []time.Duration
+	changes    []*rule
+	fault      *fault   // acts in addition to latencies and changes; nil means none
+	faultNames []string // of all that act; nil means none
+	failed     string   // describes the function of the test that failed; "" if none has. The call then gets no answer and runs no other.
 
 	neverArrived bool            // the client left during the latency, so the call did not reach the service
 	clientLeft   bool            // the client left before the answer was sent
 	fromService  wire.Answer     // the service's answer; empty if the call did not reach the service
 	toClient     wire.Answer     // the client's answer: fromService, unless a fault replaces it
 	delivery     memnet.Delivery // how toClient is sent
-}
-
-// chosenFaults are the faults of the test that act on one call.
-type chosenFaults struct {
-	latencies  []time.Duration
-	changes    []*rule
-	fault      *fault   // acts in addition to latencies and changes; nil means none
-	faultNames []string // of all that act; nil means none
 }
 
 // noAnswer is the delivery of a call that gets no answer: its client has left, or

@@ -37,27 +37,26 @@ func (s *Server) matchingRules(c *call, rules []*rule) []*rule {
 // section, so that each match has its own number. It starts with the
 // newest injection, which wins over older faults that exclude it. Older latencies and
 // changes still act, so that latencies add up.
-func (s *Server) chooseFaults(matching []*rule) (chosen chosenFaults) {
+func (s *Server) chooseFaults(c *call, matching []*rule) {
 	defer s.lock().Unlock()
 	for _, in := range slices.Backward(matching) {
 		slows := in.fault.phase == onTheWay
 		// The match counts even if another fault was chosen already, since Nth and Chance count
 		// every call that matches.
-		if !in.countMatchLocked() || !slows && chosen.fault != nil {
+		if !in.countMatchLocked() || !slows && c.fault != nil {
 			continue
 		}
 		in.countHitLocked()
-		chosen.faultNames = append(chosen.faultNames, in.fault.name)
+		c.faultNames = append(c.faultNames, in.fault.name)
 		switch {
 		case in.fault.change != nil:
-			chosen.changes = append(chosen.changes, in)
+			c.changes = append(c.changes, in)
 		case slows:
-			chosen.latencies = append(chosen.latencies, in.fault.delay)
+			c.latencies = append(c.latencies, in.fault.delay)
 		default:
-			chosen.fault = in.fault
+			c.fault = in.fault
 		}
 	}
-	return chosen
 }
 
 // delayAndChange waits out the latencies of a call, runs its changes, and reports whether the

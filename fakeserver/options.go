@@ -116,7 +116,7 @@ func WithLimit(limit Limit, calls int) Option {
 	i := spec.LimitIndex(spec.LimitKey(limit))
 	return set(func(c *config) { c.maxima[i] = calls }).
 		unless(calls < 1, "WithLimit: %s: %d is less than 1", limit, calls).
-		unless(i < 0, "WithLimit: %q: unknown limit; the limits are %s", limit, limitKeys())
+		unless(i < 0, "WithLimit: %q: unknown limit; the limits are %s", limit, spec.LimitNames())
 }
 
 // WithCallLimit sets how many calls the fake keeps for Calls: the newest n. The
@@ -159,7 +159,7 @@ func WithKey(text string) Option {
 func WithPlan(plan Plan) Option {
 	plan = cmp.Or(plan, PlanPreview)
 	return set(func(c *config) { c.plan = plan }).
-		unless(spec.PlanIndex(string(plan)) < 0, "WithPlan: unknown plan; the plans are %s", strings.Join(spec.PlanNames(), ", "))
+		unless(spec.PlanIndex(string(plan)) < 0, "WithPlan: unknown plan; the plans are %s", spec.PlanNames())
 }
 
 // FromIP is the IP address that a client calls from, such as "203.0.113.7", for
@@ -201,7 +201,7 @@ const (
 func (p Plan) checked(method string) string {
 	name := string(cmp.Or(p, PlanPreview))
 	if spec.PlanIndex(name) < 0 {
-		misuse(method, "unknown plan %q; the plans are %s", name, strings.Join(spec.PlanNames(), ", "))
+		misuse(method, "unknown plan %q; the plans are %s", name, spec.PlanNames())
 	}
 	return name
 }
@@ -224,9 +224,6 @@ const (
 	LimitBYOKSetKeyHour      = names.BYOKSetKeyHour      // byok_set_key_hour: 5 provider keys stored by a key in an hour
 	LimitWarmUpKeyHour       = names.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
 )
-
-// limitKeys lists the limits for messages.
-func limitKeys() string { return strings.Join(spec.LimitNames(), ", ") }
 
 // keyPrefix begins the keys of a fake without WithKey.
 const keyPrefix = "amk_fake"

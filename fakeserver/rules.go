@@ -386,15 +386,3 @@ func (r *rule) whyUnused(c Call) string {
 	}
 	return "another rule acted on the calls that it matched"
 }
-
-// newRule makes a rule. fault is the name of the fault of an Injection, "" for a Script.
-// Only the method that the test calls may call newRule, because callerLine then names the
-// line of the test.
-func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
-	checkMatchers(method, matchers)
-	args := slices.DeleteFunc([]string{fault, s.config.describe(matchers)}, func(arg string) bool { return arg == "" })
-	return &rule{
-		serverLock: &s.serverLock, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
-		matchers: slices.Clone(matchers),
-	}
-}

@@ -1,6 +1,9 @@
 package fakeserver
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Script answers messages instead of the default reply, which is "You wrote: " and the
 // text. OnMessage makes a script; Reply and ReplyFunc add steps, one for each message
@@ -126,6 +129,18 @@ func (in *Injection) Chance(p float64, seed uint64) *Injection { in.setChance(p,
 // Required fails the test if the fault has acted on no call when the fake is
 // closed or reset.
 func (in *Injection) Required() *Injection { in.require(); return in }
+
+// newRule makes a rule. fault is the name of the fault of an Injection, "" for a Script.
+// Only the method that the test calls may call newRule, because callerLine then names the
+// line of the test.
+func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
+	checkMatchers(method, matchers)
+	args := slices.DeleteFunc([]string{fault, s.config.describe(matchers)}, func(arg string) bool { return arg == "" })
+	return &rule{
+		serverLock: &s.serverLock, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
+		matchers: slices.Clone(matchers),
+	}
+}
 
 // nextStepLocked counts a message for all scripts that match it, newest first. It returns
 // the next step of the first script that acts on the message, or the zero step.

@@ -51,7 +51,7 @@ func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	if c.entry.hasText { // only messages have scripts
 		scripts = s.matchingRules(c, scripts)
 	}
-	c.chosenFaults = s.chooseFaults(s.matchingRules(c, injections))
+	s.chooseFaults(c, s.matchingRules(c, injections))
 	if s.delayAndChange(r, c) {
 		c.fromService = s.askService(r.Context(), c, scripts)
 	}
@@ -362,7 +362,7 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) (err error) {
 	c := new(call)
 	defer s.recovered(c)
 	s.read(c, asItWouldArrive(r, ip))
-	c.chosenFaults = s.chooseFaults(s.matchingRules(c, s.connectionRules(c)))
+	s.chooseFaults(c, s.matchingRules(c, s.connectionRules(c)))
 	if c.failed != "" {
 		c.delivery = noAnswer
 	} else if c.fault == nil {

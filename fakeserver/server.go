@@ -2,7 +2,6 @@ package fakeserver
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
@@ -46,22 +45,6 @@ type Server struct {
 	answered   int        // counts the recorded calls; Reset does not set it back
 	watchers   []*watcher // its items never change in place, so a copy of the slice header is a snapshot
 	sleepers   []int64    // the offsets of the clock at which each Sleep under way wakes
-}
-
-// serverLock guards a Server and its rules. memnet.Host has its own lock.
-type serverLock struct{ mu sync.Mutex }
-
-// lock takes the lock until the end of the function that calls it:
-//
-//	defer s.lock().Unlock()
-//
-// A function that needs the lock for a part of its work calls another function for that
-// part. While it holds the lock, a function must not wait, read or write a body, or call
-// a function of the test. A panic for a mistake of the test releases the lock. A function
-// whose name ends in Locked must be called with the lock held.
-func (l *serverLock) lock() *sync.Mutex {
-	l.mu.Lock()
-	return &l.mu
 }
 
 // generation is the part of a Server that Reset replaces. A call that is under way ends

@@ -66,7 +66,7 @@ func (c *config) options() []option {
 		{"token", "", "token for the control interface and the page on an address that is not loopback; by default one is made and printed", storeIn(&o.Guard.Token, token)},
 		// The behaviour of the fake. Most of these are options of package fakeserver.
 		{"key", "", "text of the first API key, instead of amk_fake_000001", fakeOption(text[string], fakeserver.WithKey)},
-		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + strings.Join(spec.PlanNames(), ", "), fakeOption(text[fakeserver.Plan], fakeserver.WithPlan)},
+		{"plan", "preview", "plan of the first API key, unless the file of --state has one: " + spec.PlanNames(), fakeOption(text[fakeserver.Plan], fakeserver.WithPlan)},
 		{"limits", "", "limits of all keys, instead of those of their plans: off, a plan, or calls in a window such as key_minute=5,key_day=100", parseLimits},
 		{"decisions", "", "answers to open questions of the interface, such as windows=sliding,metadata_cap=8000; the control interface lists them at decisions", parseDecisions},
 		{"cold-start", "0s", "how much longer the first message of a key takes", fakeOption(duration, fakeserver.WithColdStart)},
@@ -320,7 +320,7 @@ func parseLimits(text string) ([]fakeserver.Option, error) {
 	case text == "off":
 		return everyLimit(func(spec.Limit) int { return control.NoLimit }), nil
 	}
-	wanted := fmt.Errorf("must be off, one of %s, or calls in a window such as key_minute=5", strings.Join(spec.PlanNames(), ", "))
+	wanted := fmt.Errorf("must be off, one of %s, or calls in a window such as key_minute=5", spec.PlanNames())
 	return optionsOf(text, wanted, func(name, value string) (fakeserver.Option, error) {
 		calls, err := strconv.Atoi(value)
 		if err != nil {

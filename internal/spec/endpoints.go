@@ -70,11 +70,16 @@ func Find(method, path string) *Endpoint {
 
 // EndpointNames lists the endpoints for messages, each as Endpoint.Pattern.
 func EndpointNames() string {
-	var names []string
-	for _, e := range Endpoints {
-		names = append(names, e.Pattern)
+	return listed(Endpoints[:], func(e *Endpoint) string { return e.Pattern })
+}
+
+// listed joins the names of a closed list for messages: "preview, free, pro, byok".
+func listed[T any](list []T, nameOf func(T) string) string {
+	var all []string
+	for _, item := range list {
+		all = append(all, nameOf(item))
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(all, ", ")
 }
 
 // Lists reports whether section 4 lists status for the endpoint. It lists 200 for each.

@@ -72,21 +72,11 @@ var Plans = [...]Plan{{PreviewPlan, true}, {FreePlan, false}, {ProPlan, true}, {
 // RateLimited is the error member of every documented 429 (interface 7).
 const RateLimited = "rate_limited"
 
-// LimitNames returns the names of Limits.
-func LimitNames() (names []string) {
-	for _, l := range Limits {
-		names = append(names, string(l.Key))
-	}
-	return names
-}
+// LimitNames lists the names of Limits for messages.
+func LimitNames() string { return listed(Limits[:], func(l Limit) string { return string(l.Key) }) }
 
-// PlanNames returns the names of Plans.
-func PlanNames() (names []string) {
-	for _, p := range Plans {
-		names = append(names, p.Name)
-	}
-	return names
-}
+// PlanNames lists the names of Plans for messages.
+func PlanNames() string { return listed(Plans[:], func(p Plan) string { return p.Name }) }
 
 // LimitIndex finds a limit in Limits, or returns -1.
 func LimitIndex(key LimitKey) int {

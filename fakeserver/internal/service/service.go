@@ -175,8 +175,7 @@ func (c *call) authenticate() *Refusal {
 		r := c.refuse(RevokedKey)
 		r.Since = c.key.RevokedAt
 		return r
-	}
-	if !spec.Plans[spec.PlanIndex(c.key.Plan)].Active {
+	case !spec.Plans[spec.PlanIndex(c.key.Plan)].Active:
 		return c.refuse(PaymentRequired) // 5.4
 	}
 	if c.req.IP.IsValid() {
@@ -406,7 +405,7 @@ func (c *call) getBYOK() Answer { return Answer{BYOK: c.key.BYOK} }
 // setBYOK carries out interface 4.4. It replaces a stored key. The answer is the same as
 // for reading the configuration.
 func (c *call) setBYOK() Answer {
-	c.key.BYOK = c.newBYOK(spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel)
+	c.storeBYOK(spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel)
 	return c.getBYOK()
 }
 
@@ -416,15 +415,15 @@ func (c *call) clearBYOK() Answer {
 	if c.key.BYOK != nil {
 		c.key.Cleared = c.now
 	}
-	c.key.BYOK = nil
+	c.key.BYOK, c.key.sealed = nil, nil
 	return Answer{}
 }
 
-// newBYOK encrypts the provider key of a body. PUT /v1/byok and agent creation have
+// storeBYOK stores the provider key of a body. PUT /v1/byok and agent creation have
 // different names for the fields, so the caller passes the fields.
-func (c *call) newBYOK(apiKey, provider, baseURL, model, label *spec.Field) *BYOK {
+func (c *call) storeBYOK(apiKey, provider, baseURL, model, label *spec.Field) {
 	m := c.req.Fields
-	return c.state.Seal(m[apiKey], BYOK{
+	c.state.StoreBYOK(c.key, m[apiKey], BYOK{
 		Provider: m[provider], BaseURL: m[baseURL], Model: m[model], Label: m[label],
 		UpdatedAt: c.now,
 	})
@@ -438,7 +437,7 @@ func (c *call) createAgent() Answer {
 	_, setsKey := c.req.Fields[spec.LLMAPIKey]
 	ownKey := setsKey && !c.state.behavior.CreationStoresKey
 	if setsKey && !ownKey { // rule 2
-		c.key.BYOK = c.newBYOK(spec.LLMAPIKey, spec.LLMProvider, spec.LLMBaseURL, spec.LLMModel, spec.LLMLabel)
+		c.storeBYOK(spec.LLMAPIKey, spec.LLMProvider, spec.LLMBaseURL, spec.LLMModel, spec.LLMLabel)
 	}
 	a := AgentOf(c.req.Fields)
 	a.OwnKey = ownKey

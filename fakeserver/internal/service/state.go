@@ -69,6 +69,7 @@ type Key struct {
 	Address   string    `json:"called_from"` // "" before the first call with an active plan
 	Warm      bool      `json:"warm"`        // the next message has no cold start
 	BYOK      *BYOK     `json:"byok,omitempty"`
+	sealed    []byte    // the provider key of BYOK, encrypted; a state file does not have it
 	Cleared   time.Time `json:"byok_cleared_at,omitzero"` // when BYOK was last cleared
 	Usage     *Usage    `json:"counts"`
 }
@@ -113,7 +114,7 @@ func (s *State) KeyLabeled(label string) (k *Key, number int) {
 
 // BYOK is a stored BYOK configuration: interface 2.4, and the label, which no answer
 // returns. A configuration never changes, because setting BYOK again replaces it. So its
-// pointer may be used without the lock. A state file has all fields but the sealed key.
+// pointer may be used without the lock.
 type BYOK struct {
 	Provider    string    `json:"provider"`
 	BaseURL     string    `json:"base_url,omitempty"` // "" when not given
@@ -121,17 +122,16 @@ type BYOK struct {
 	Label       string    `json:"label,omitempty"`
 	Fingerprint string    `json:"fingerprint"`
 	UpdatedAt   time.Time `json:"updated_at"`
-	sealed      []byte    // the provider key, encrypted
 }
 
-// Seal adds the encrypted provider key and its fingerprint to a configuration. The
-// caller stores the result at a Key.
-func (s *State) Seal(providerKey string, c BYOK) *BYOK {
+// StoreBYOK stores an encrypted provider key for an API key, with its configuration, to
+// which it adds the fingerprint.
+func (s *State) StoreBYOK(k *Key, providerKey string, c BYOK) {
 	if s.vault == nil { // made late, since a vault costs as much as the rest of a fake
 		s.vault = newVault()
 	}
-	c.Fingerprint, c.sealed = s.vault.fingerprint(providerKey), s.vault.seal(providerKey)
-	return &c
+	c.Fingerprint = s.vault.fingerprint(providerKey)
+	k.BYOK, k.sealed = &c, s.vault.seal(providerKey)
 }
 
 // Agent has the members of interface 2.2 and 2.3. It does not hold the provider key of
