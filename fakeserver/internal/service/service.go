@@ -501,3 +501,30 @@ func (s *State) AnswerMessage(m *Message, r Reply) *Refusal {
 	}
 	return refusal
 }
+
+// Reply is a script's answer to a message. Status is 0 or 200 for a text; with any other
+// Status the message is refused.
+type Reply struct {
+	Text     string
+	Warnings []string
+	Status   int
+	Code     string
+	Reason   string
+}
+
+// refusal returns the refusal that the script asks for, if it does. A status that interface
+// 4.8 does not list becomes a 500, because a client must not learn to handle an answer that
+// the service never sends.
+func (r Reply) refusal() *Refusal {
+	refusal := &Refusal{Kind: Scripted, Status: r.Status, Code: cmp.Or(r.Code, CodeOf(r.Status)), Broken: r.Reason}
+	switch {
+	case r.Status == 0, r.Status == carriedOut:
+		return nil
+	case !spec.SendMessage.Lists(r.Status):
+		refusal = Refuse(UnlistedStatus)
+		refusal.Broken = fmt.Sprintf("answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+	case r.Status == Kinds[RateLimited].Status:
+		refusal.Limit, refusal.Wait = names.KeyMinute, 1
+	}
+	return refusal
+}

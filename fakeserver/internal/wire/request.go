@@ -7,9 +7,9 @@
 // parts that a record may show. If something is wrong, it stores a Refusal and goes on,
 // because package service decides which of several refusals comes first.
 //
-// answer.go writes answers. Encode writes a reply or a Refusal as JSON, and Why explains
-// a Refusal to the author of a test. injected.go has the answers that a test gives in
-// place of the service's. Package memnet sends the answer over a connection.
+// answer.go writes answers. Encode writes a reply or a Refusal as JSON, InjectedAnswer is
+// what a test answers in place of the service, and Why explains a Refusal to the author of a
+// test. Package memnet sends the answer over a connection.
 package wire
 
 import (
