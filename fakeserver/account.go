@@ -17,8 +17,8 @@ import (
 // Agents returns copies of all agents, of every key, in the order of creation.
 func (s *Server) Agents() []Agent {
 	defer s.lock().Unlock()
-	all := make([]Agent, 0, len(s.gen.service.Agents()))
-	for _, a := range s.gen.service.Agents() {
+	all := []Agent{}
+	for _, a := range s.generation.service.Agents() {
 		all = append(all, copyAgent(a))
 	}
 	return all
@@ -28,7 +28,7 @@ func (s *Server) Agents() []Agent {
 // reports whether it exists.
 func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	defer s.lock().Unlock()
-	a := s.gen.service.Agent(agentID)
+	a := s.generation.service.Agent(agentID)
 	if a == nil {
 		return Agent{}, false
 	}
@@ -38,7 +38,7 @@ func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 // agentLocked finds an agent. It panics for an unknown agent, with a message that names
 // method.
 func (s *Server) agentLocked(method, agentID string) *service.Agent {
-	a := s.gen.service.Agent(agentID)
+	a := s.generation.service.Agent(agentID)
 	if a == nil {
 		misuse(method, "no agent has the identifier %s; Agents lists all", quoteName(agentID))
 	}
@@ -49,7 +49,7 @@ func (s *Server) agentLocked(method, agentID string) *service.Agent {
 // unknown agent panics.
 func (s *Server) RemoveAgent(agentID string) {
 	defer s.lock().Unlock()
-	s.gen.service.RemoveAgent(s.agentLocked("RemoveAgent", agentID))
+	s.generation.service.RemoveAgent(s.agentLocked("RemoveAgent", agentID))
 }
 
 // Conversation returns the exchanges with an agent in the order in which they
@@ -92,10 +92,10 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 	now := s.Now()
 	defer s.lock().Unlock()
 	owner := s.keyLocked("AddAgent", key)
-	if s.gen.service.Agent(a.ID) != nil {
+	if s.generation.service.Agent(a.ID) != nil {
 		misuse("AddAgent", "there is an agent with this ID already")
 	}
-	return copyAgent(s.gen.service.AddAgent(owner, stored, now))
+	return copyAgent(s.generation.service.AddAgent(owner, stored, now))
 }
 
 // storedAgent returns the agent as the state keeps it, with times without monotonic
@@ -163,7 +163,7 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for _, e := range exchanges {
 		e.Time = cmp.Or(e.Time, now).UTC().Round(0)
 		e.Warnings = slices.Clone(e.Warnings)
-		s.gen.service.AddExchange(a, service.Exchange(e))
+		s.generation.service.AddExchange(a, service.Exchange(e))
 	}
 }
 
@@ -203,7 +203,7 @@ type BYOK struct {
 // available.
 func (s *Server) SetBYOKAvailable(available bool) {
 	defer s.lock().Unlock()
-	s.gen.service.BYOKDown = !available
+	s.generation.service.BYOKDown = !available
 }
 
 // BYOK returns the BYOK configuration of key, and whether one is set. A key
@@ -234,7 +234,7 @@ func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
 	defer s.lock().Unlock()
 	k := s.keyLocked("StoreBYOK", key)
 	c.UpdatedAt = now
-	s.gen.service.StoreBYOK(k, providerKey, service.BYOK(c))
+	s.generation.service.StoreBYOK(k, providerKey, service.BYOK(c))
 	return BYOK(*k.BYOK)
 }
 
@@ -258,8 +258,8 @@ func (s *Server) Key() string { return s.config.keyText(1) }
 func (s *Server) IssueKey(o KeyOptions) string {
 	plan, now := o.Plan.checked("IssueKey"), s.Now()
 	defer s.lock().Unlock()
-	text := s.config.keyText(len(s.gen.service.Keys()) + 1)
-	s.gen.service.Issue(service.DigestOf(text), plan, !o.NotDashboard, now)
+	text := s.config.keyText(len(s.generation.service.Keys()) + 1)
+	s.generation.service.Issue(service.DigestOf(text), plan, !o.NotDashboard, now)
 	return text
 }
 
@@ -272,7 +272,7 @@ func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 
 // keyLocked finds a key. It panics for an unknown key, without the key's text.
 func (s *Server) keyLocked(method, key string) *service.Key {
-	k := s.gen.service.Key(service.DigestOf(key))
+	k := s.generation.service.Key(service.DigestOf(key))
 	if k == nil {
 		misuse(method, "this fake did not issue that key; Key and IssueKey return the ones it did")
 	}
@@ -321,7 +321,7 @@ func (s *Server) Exhaust(key string, limit Limit) {
 		misuse("Exhaust", "unknown limit; the limits are %s", spec.LimitNames()) // not quoted: the argument may be a key
 	}
 	defer s.lock().Unlock()
-	s.gen.service.Exhaust(s.keyLocked("Exhaust", key), i, now)
+	s.generation.service.Exhaust(s.keyLocked("Exhaust", key), i, now)
 }
 
 // LimitState describes one limit of an API key at one moment.
@@ -344,7 +344,7 @@ func (s *Server) Limits(key string, from ...FromIP) (states []LimitState) {
 		ip = address("Limits", from).Unmap().WithZone("")
 	}
 	defer s.lock().Unlock()
-	for _, l := range s.gen.service.LimitStates(s.keyLocked("Limits", key), ip, now) {
+	for _, l := range s.generation.service.LimitStates(s.keyLocked("Limits", key), ip, now) {
 		states = append(states, LimitState{Limit(l.Limit), l.Max, l.Used, l.Opens})
 	}
 	return states

@@ -29,7 +29,7 @@ func (a admin) LastSeq() int {
 // CallsAfter finds the first call by binary search, since the log is in the order of Seq.
 func (a admin) CallsAfter(seq, n int) []Call {
 	defer a.s.lock().Unlock()
-	kept := a.s.gen.log.kept
+	kept := a.s.generation.log.kept
 	later := kept[sort.Search(len(kept), func(i int) bool { return kept[i].call.Seq > seq }):]
 	return snapshots(later[:min(n, len(later))])
 }
@@ -41,7 +41,7 @@ func (a admin) KeepExchanges(n int) {
 
 func (a admin) ExchangeCount(agentID string) int {
 	defer a.s.lock().Unlock()
-	if agent := a.s.gen.service.Agent(agentID); agent != nil {
+	if agent := a.s.generation.service.Agent(agentID); agent != nil {
 		return len(agent.Exchanges)
 	}
 	return 0
@@ -49,7 +49,7 @@ func (a admin) ExchangeCount(agentID string) int {
 
 func (a admin) Keys() (keys []fakeadmin.Key) {
 	defer a.s.lock().Unlock()
-	for _, k := range a.s.gen.service.Keys() {
+	for _, k := range a.s.generation.service.Keys() {
 		keys = append(keys, shownKey(k))
 	}
 	return keys
@@ -65,7 +65,7 @@ func shownKey(k *service.Key) fakeadmin.Key {
 // KeyLabeled computes the key's text from the key's number, since no text is stored.
 func (a admin) KeyLabeled(label string) (key fakeadmin.Key, text string, ok bool) {
 	defer a.s.lock().Unlock()
-	k, number := a.s.gen.service.KeyLabeled(label)
+	k, number := a.s.generation.service.KeyLabeled(label)
 	if k == nil {
 		return fakeadmin.Key{}, "", false
 	}
@@ -90,7 +90,7 @@ func (a admin) WhyUnused(made any) string {
 
 func (a admin) ForgetCalls() {
 	defer a.s.lock().Unlock()
-	a.s.gen.log.kept, a.s.gen.log.total = nil, 0
+	a.s.generation.log.kept, a.s.generation.log.total = nil, 0
 }
 
 func (a admin) Advanced() time.Duration { return time.Duration(a.s.offset.Load()) }

@@ -17,8 +17,8 @@ type call struct {
 	// entry is the part of the call that the log, matchers and watchers see.
 	entry  *entry
 	record Call // copied into entry on arrival, and again with the answer
-	// gen is the generation at arrival. A Reset meanwhile does not change it.
-	gen *generation
+	// generation is the one at arrival. A Reset meanwhile does not change it.
+	generation *generation
 	// now is the time at which the call reached the service, after any latency. Limits and
 	// timestamps go by it.
 	now time.Time

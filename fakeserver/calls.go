@@ -33,7 +33,7 @@ func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("Cal
 // yet has no Seq, Status and Sent.
 func (s *Server) UnderWay() []Call {
 	defer s.lock().Unlock()
-	return snapshots(s.gen.log.waiting)
+	return snapshots(s.generation.log.waiting)
 }
 
 // matching returns the kept calls that all matchers match. Matchers run on a
@@ -46,7 +46,7 @@ func (s *Server) matching(method string, matchers []Matcher) []*entry {
 // kept returns a copy of the list of kept calls, so that matchers run without the lock.
 func (s *Server) kept() []*entry {
 	defer s.lock().Unlock()
-	return slices.Clone(s.gen.log.kept)
+	return slices.Clone(s.generation.log.kept)
 }
 
 // snapshots copies calls for a user, who may keep and change them.
@@ -102,7 +102,7 @@ func (s *Server) logCalls() {
 // droppedCalls counts the calls since New or Reset that Calls no longer returns.
 func (s *Server) droppedCalls() int {
 	defer s.lock().Unlock()
-	return s.gen.log.total - len(s.gen.log.kept)
+	return s.generation.log.total - len(s.generation.log.kept)
 }
 
 // AwaitCalls waits until n calls that all matchers match have been answered, and returns
@@ -131,8 +131,8 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	var found []*entry
 	ended := make(chan struct{}) // belongs to the caller's synctest bubble: only a call made in that bubble may close it
 	end := sync.OnceFunc(func() { close(ended) })
-	w := &watcher{name: "a matcher of AwaitCalls(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), failed: end}
-	w.see = func(e *entry) {
+	w := &watcher{name: "a matcher of AwaitCalls(" + s.config.namesOf(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), failed: end}
+	w.show = func(e *entry) {
 		mu.Lock()
 		defer mu.Unlock()
 		found = append(found, e)
@@ -155,7 +155,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 		return calls, nil
 	}
 	return calls, fmt.Errorf("fakeserver: AwaitCalls: %d of %d calls came that match %s: %w",
-		len(calls), n, cmp.Or(s.config.describe(matchers), "every call"), cmp.Or(ctx.Err(), errors.New("a matcher failed")))
+		len(calls), n, cmp.Or(s.config.namesOf(matchers), "every call"), cmp.Or(ctx.Err(), errors.New("a matcher failed")))
 }
 
 // addWatcher shows w every later call, and returns the earlier calls. A call that is
@@ -164,7 +164,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 func (s *Server) addWatcher(w *watcher) []*entry {
 	defer s.lock().Unlock()
 	s.watchers = append(slices.Clip(s.watchers), w)
-	return slices.Clone(s.gen.log.kept)
+	return slices.Clone(s.generation.log.kept)
 }
 
 // removeWatcher ends a watcher. A call that read the list of watchers earlier is still
@@ -188,7 +188,7 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall(" + s.config.describe(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), see: func(e *entry) { watch(e.snapshot()) }}
+	w := &watcher{name: "the function of OnCall(" + s.config.namesOf(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), show: func(e *entry) { watch(e.snapshot()) }}
 	s.addWatcher(w)
 	return func() { s.removeWatcher(w) }
 }

@@ -20,7 +20,7 @@ func (s *Server) matchingRules(c *call, rules []*rule) []*rule {
 		return nil
 	}
 	r, matching := rules[0], []*rule(nil) // r is the rule whose matchers are running
-	c.failed = s.runCallback(func() string { return r.describe("a matcher") }, func() {
+	c.failed = s.runCallback(func() string { return r.functionName("a matcher") }, func() {
 		for _, r = range rules {
 			if matchesAll(r.matchers, c.entry) {
 				matching = append(matching, r)
@@ -79,7 +79,7 @@ func (s *Server) delayAndChange(r *http.Request, c *call) (arrives bool) {
 	}
 	for _, in := range c.changes {
 		if c.failed == "" {
-			c.failed = s.runCallback(func() string { return in.describe("the function") }, in.fault.change)
+			c.failed = s.runCallback(func() string { return in.functionName("the function") }, in.fault.change)
 		}
 	}
 	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.phase == onTheReply)

@@ -37,7 +37,7 @@ func Open(opts ...Option) (*Server, error) {
 		return nil, fmt.Errorf("fakeserver: %w", err)
 	}
 	s := &Server{config: c}
-	s.gen = s.newGeneration()
+	s.generation = s.newGeneration()
 	s.host.Addr, s.host.Answer, s.host.Refuse = hostName+":443", s.serve, s.refuseConnection
 	return s, nil
 }
@@ -65,7 +65,7 @@ func (s *Server) Reset() {
 	s.reportUnused(s.reportf)
 	g := s.newGeneration() // without the lock, because it calls the function of WithClock
 	defer s.lock().Unlock()
-	s.gen = g // calls under way keep their old generation
+	s.generation = g // calls under way keep their old generation
 }
 
 // reportUnused reports the required rules that were never used, scripts first, each in
@@ -80,7 +80,7 @@ func (s *Server) reportUnused(reportf func(format string, args ...any)) {
 // calls may match the rules meanwhile.
 func (s *Server) unusedRules() (unused []rule) {
 	defer s.lock().Unlock()
-	for _, r := range slices.Concat(s.gen.scripts, s.gen.injections, s.gen.refusals) {
+	for _, r := range slices.Concat(s.generation.scripts, s.generation.injections, s.generation.refusals) {
 		if r.required && r.hits == 0 {
 			unused = append(unused, *r)
 		}

@@ -139,8 +139,8 @@ func callerLine(calls int) string {
 	return fmt.Sprintf("%s:%d", filepath.Base(file), line)
 }
 
-// describe names matchers for a message; "" for none. WithMessageTexts shows their texts.
-func (c *config) describe(matchers []Matcher) string {
+// namesOf names matchers for a message; "" for none. WithMessageTexts shows their texts.
+func (c *config) namesOf(matchers []Matcher) string {
 	names := make([]string, len(matchers))
 	for i, m := range matchers {
 		names[i] = m.name
@@ -229,8 +229,8 @@ func (r *rule) description() string {
 	return text + r.odds
 }
 
-// describe names a function of the test that belongs to the rule.
-func (r *rule) describe(function string) string {
+// functionName names a function of the test that belongs to the rule.
+func (r *rule) functionName(function string) string {
 	return fmt.Sprintf("%s of %v at %s", function, r, r.at)
 }
 
@@ -334,7 +334,7 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 	case nearest == nil:
 		return "no call came near"
 	case len(refused) > 0:
-		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.snapshot(), c.describe(refused))
+		return fmt.Sprintf("nearest: %s, not matched by %s", nearest.snapshot(), c.namesOf(refused))
 	}
 	return fmt.Sprintf("nearest: %s, which matches: %s", nearest.snapshot(), r.whyUnused(nearest.snapshot()))
 }

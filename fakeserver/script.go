@@ -19,7 +19,7 @@ type Script struct{ *rule }
 func (s *Server) OnMessage(matchers ...Matcher) *Script {
 	sc := &Script{newRule(s, "OnMessage", "", matchers)}
 	defer s.lock().Unlock()
-	sc.addToLocked(&s.gen.scripts)
+	sc.addToLocked(&s.generation.scripts)
 	return sc
 }
 
@@ -99,9 +99,9 @@ func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	defer s.lock().Unlock()
 	if in.fault.phase == beforeConnecting {
 		s.refusing.Store(true)
-		in.addToLocked(&s.gen.refusals)
+		in.addToLocked(&s.generation.refusals)
 	} else {
-		in.addToLocked(&s.gen.injections)
+		in.addToLocked(&s.generation.injections)
 	}
 	return in
 }
@@ -135,7 +135,7 @@ func (in *Injection) Required() *Injection { in.require(); return in }
 // line of the test.
 func newRule(s *Server, method, fault string, matchers []Matcher) *rule {
 	checkMatchers(method, matchers)
-	args := slices.DeleteFunc([]string{fault, s.config.describe(matchers)}, func(arg string) bool { return arg == "" })
+	args := slices.DeleteFunc([]string{fault, s.config.namesOf(matchers)}, func(arg string) bool { return arg == "" })
 	return &rule{
 		serverLock: &s.serverLock, name: method + "(" + strings.Join(args, ", ") + ")", at: callerLine(3),
 		matchers: slices.Clone(matchers),

@@ -71,9 +71,9 @@ func (s *Server) recovered(c *call) {
 	if p != nil {
 		s.reportf("the fake, or the function of WithClock, panicked: %v%s", p, stackTrace())
 	}
-	if c.gen != nil && (p != nil || c.record.Seq == 0) {
+	if c.generation != nil && (p != nil || c.record.Seq == 0) {
 		defer s.lock().Unlock()
-		c.gen.log.endLocked(c.entry)
+		c.generation.log.endLocked(c.entry)
 	}
 }
 
@@ -102,13 +102,13 @@ func (s *Server) read(c *call, r *http.Request) {
 func (s *Server) arrive(c *call) (scripts, injections []*rule) {
 	defer s.lock().Unlock()
 	s.activity++
-	c.gen = s.gen
-	c.gen.traces++
-	c.TraceID = service.Numbered("trace", c.gen.traces) // the interface does not show the form of a trace_id
-	c.record.TraceID, c.record.Key = c.TraceID, c.gen.keyLabelLocked(c.Request)
+	c.generation = s.generation
+	c.generation.traces++
+	c.TraceID = service.Numbered("trace", c.generation.traces) // the interface does not show the form of a trace_id
+	c.record.TraceID, c.record.Key = c.TraceID, c.generation.keyLabelLocked(c.Request)
 	c.entry.call = c.record
-	c.gen.log.waiting = append(c.gen.log.waiting, c.entry)
-	return c.gen.scripts, c.gen.injections
+	c.generation.log.waiting = append(c.generation.log.waiting, c.entry)
+	return c.generation.scripts, c.generation.injections
 }
 
 // keyLabelLocked returns the label that a record shows for the key of a request.
@@ -144,7 +144,7 @@ func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.
 	if refusal := answer.Refusal; refusal != nil {
 		c.recordRefusal(refusal, s.config.behavior, now)
 		if refusal.Kind == service.UnlistedStatus {
-			s.reportf("%s %s", st.rule.describe("the ReplyFunc"), refusal.Broken)
+			s.reportf("%s %s", st.rule.functionName("the ReplyFunc"), refusal.Broken)
 		}
 	} else if c.Endpoint == spec.CreateAgent {
 		c.record.Created = answer.Agent.ID
@@ -165,7 +165,7 @@ func (c *call) recordRefusal(r *service.Refusal, behavior *service.Behavior, now
 // answers it, and copies the Message for the step's function.
 func (s *Server) decide(c *call, scripts []*rule) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
-	answer = c.gen.service.Do(c.now, &c.Request.Request)
+	answer = c.generation.service.Do(c.now, &c.Request.Request)
 	m := answer.Message
 	if m == nil {
 		return answer, st
@@ -193,7 +193,7 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	r := Reply{Text: "You wrote: " + m.Exchange.Text}
 	switch {
 	case st.f != nil:
-		c.failed = s.runCallback(func() string { return st.rule.describe("the ReplyFunc") }, func() { r = st.f(*st.message) })
+		c.failed = s.runCallback(func() string { return st.rule.functionName("the ReplyFunc") }, func() { r = st.f(*st.message) })
 		if c.failed != "" {
 			return nil
 		}
@@ -201,7 +201,7 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 		r = Reply{Text: *st.text}
 	}
 	defer s.lock().Unlock()
-	return c.gen.service.AnswerMessage(m, service.Reply(r))
+	return c.generation.service.AnswerMessage(m, service.Reply(r))
 }
 
 // finishRecord completes the record of a call, puts it into the log, and shows it to
@@ -255,7 +255,7 @@ func (s *Server) addToLog(c *call, ended bool) []*watcher {
 	s.answered++
 	c.record.Seq = s.answered
 	c.entry.call = c.record
-	l := &c.gen.log
+	l := &c.generation.log
 	if ended {
 		l.endLocked(c.entry)
 	}
@@ -274,7 +274,7 @@ func (s *Server) showTo(w *watcher, entries ...*entry) {
 	failed := s.runCallback(func() string { return w.name }, func() {
 		for _, e := range entries {
 			if matchesAll(w.matchers, e) {
-				w.see(e)
+				w.show(e)
 			}
 		}
 	})
@@ -330,7 +330,7 @@ func (s *Server) progress(c *call, n int, ended bool) {
 	c.entry.sent.Store(&sent)
 	if ended {
 		defer s.lock().Unlock()
-		c.gen.log.endLocked(c.entry)
+		c.generation.log.endLocked(c.entry)
 	}
 }
 
@@ -390,6 +390,6 @@ func asItWouldArrive(r *http.Request, ip netip.Addr) *http.Request {
 // the call's key, because matchers may ask for it.
 func (s *Server) connectionRules(c *call) []*rule {
 	defer s.lock().Unlock()
-	c.entry.call.Key = s.gen.keyLabelLocked(c.Request)
-	return s.gen.refusals
+	c.entry.call.Key = s.generation.keyLabelLocked(c.Request)
+	return s.generation.refusals
 }

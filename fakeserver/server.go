@@ -39,7 +39,7 @@ type Server struct {
 	unknown  atomic.Int32 // calls to paths and methods that no endpoint has
 
 	serverLock // guards the fields below, and writes of offset
-	gen        *generation
+	generation *generation
 	activity   int        // counts arrivals, answers, and beginnings and ends of Sleep
 	problems   []error    // the errors that Close reports if tb is nil
 	answered   int        // counts the recorded calls; Reset does not set it back
@@ -100,6 +100,6 @@ const hostName = "WithHTTPClient(fake.HTTPClient(t)).is-missing.invalid"
 type watcher struct {
 	name     string // for messages
 	matchers []Matcher
-	see      func(*entry)
-	failed   func() // ends the AwaitCalls if its matcher or see fails; nil for an OnCall
+	show     func(*entry)
+	failed   func() // ends the AwaitCalls if its matcher or show fails; nil for an OnCall
 }

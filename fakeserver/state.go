@@ -66,7 +66,7 @@ func (s *Server) encodeState() ([]byte, error) {
 	defer s.lock().Unlock()
 	state, err := strictjson.Encode(stateFile{
 		Format: stateFormat, Version: stateVersion,
-		Advanced: s.offset.Load(), Traces: s.gen.traces, Saved: s.gen.service.Save(),
+		Advanced: s.offset.Load(), Traces: s.generation.traces, Saved: s.generation.service.Save(),
 	})
 	return bytes.TrimSuffix(state, []byte("}")), err
 }
@@ -94,8 +94,8 @@ func (s *Server) ReadState(r io.Reader) error {
 	defer s.lock().Unlock()
 	s.moveToLocked(f.Advanced)
 	now := clock.Add(time.Duration(s.offset.Load()))
-	s.gen.service = s.gen.service.Load(f.Saved, now, func(n int) service.Digest { return service.DigestOf(s.config.keyText(n)) })
-	s.gen.traces = max(s.gen.traces, f.Traces)
+	s.generation.service = s.generation.service.Load(f.Saved, now, func(n int) service.Digest { return service.DigestOf(s.config.keyText(n)) })
+	s.generation.traces = max(s.generation.traces, f.Traces)
 	return nil
 }
 

@@ -127,14 +127,14 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 		return Answer{Refusal: refusal}
 	}
 	var flaw *Refusal
-	for _, check := range s.rows[req.Endpoint].checks {
+	for _, check := range s.endpoints[req.Endpoint].checks {
 		if flaw = check(c); flaw != nil {
 			break
 		}
 	}
 	answer := Answer{Refusal: c.refuseOrSpend(flaw)}
 	if answer.Refusal == nil {
-		answer = s.rows[req.Endpoint].act(c)
+		answer = s.endpoints[req.Endpoint].act(c)
 	}
 	answer.TwoClocks = c.twoClocks
 	return answer

@@ -24,15 +24,14 @@ import (
 // around each call, and while it uses a pointer that a method has returned.
 type State struct {
 	behavior        *Behavior                        // never changes
-	rows            map[*spec.Endpoint]endpointRules // by behavior; never changes
+	endpoints       map[*spec.Endpoint]endpointRules // by behavior; never changes
 	template        limit                            // the fields that all limits share; State.limit completes a copy
 	maxima          [spec.LimitCount]int             // of calls, in the order of spec.Limits; 0 means the plan's
 	exchanges       int                              // how many of the newest are kept of each conversation
 	vault           *vault                           // nil until a provider key is stored
 	keys            []*Key                           // in the order of issue
 	byDigest        map[Digest]*Key
-	agents          map[string]*Agent
-	agentList       []*Agent              // in the order of creation
+	agents          map[string]*Agent     // by identifier
 	lastAgentNumber int                   // the number of the last agent
 	ips             map[netip.Addr]*Usage // of client addresses
 	BYOKDown        bool                  // the store of provider keys is not available
@@ -44,9 +43,9 @@ type State struct {
 func New(behavior *Behavior, maxima [spec.LimitCount]int, exchanges int) *State {
 	burst, bucket := Bucket(behavior.Windows)
 	return &State{
-		behavior: behavior, rows: endpointTable(behavior), maxima: maxima, exchanges: exchanges,
+		behavior: behavior, endpoints: endpointTable(behavior), maxima: maxima, exchanges: exchanges,
 		template: limit{counting: behavior.Windows, bucket: bucket, burst: burst},
-		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, agentList: []*Agent{}, ips: map[netip.Addr]*Usage{},
+		byDigest: map[Digest]*Key{}, agents: map[string]*Agent{}, ips: map[netip.Addr]*Usage{},
 	}
 }
 
@@ -184,13 +183,14 @@ type Exchange struct {
 func (s *State) Agent(id string) *Agent { return s.agents[id] }
 
 // Agents returns all agents in the order of creation.
-func (s *State) Agents() []*Agent { return s.agentList }
+func (s *State) Agents() []*Agent {
+	all := slices.AppendSeq([]*Agent{}, maps.Values(s.agents))
+	slices.SortFunc(all, func(a, b *Agent) int { return a.Number - b.Number })
+	return all
+}
 
 // RemoveAgent deletes an agent and its conversation. No later agent gets its number.
-func (s *State) RemoveAgent(a *Agent) {
-	delete(s.agents, a.ID)
-	s.agentList = slices.DeleteFunc(s.agentList, func(other *Agent) bool { return other == a })
-}
+func (s *State) RemoveAgent(a *Agent) { delete(s.agents, a.ID) }
 
 // AddAgent fills the empty fields of a, and stores it as an agent of key k. It sets the
 // next identifier, the times, the owner, and the defaults of interface 2.3. An identifier
@@ -213,7 +213,6 @@ func (s *State) AddAgent(k *Key, a Agent, now time.Time) *Agent {
 		a.SMS.PhoneNumber = cmp.Or(phone, a.SMS.PhoneNumber)
 	}
 	s.agents[a.ID] = &a
-	s.agentList = append(s.agentList, &a)
 	return &a
 }
 
@@ -310,7 +309,7 @@ type SavedAddress struct {
 // Save returns the state as a file holds it. The result shares the memory of the state,
 // so it is valid until the next call.
 func (s *State) Save() Saved {
-	saved := Saved{LastAgentNumber: s.lastAgentNumber, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.agentList}
+	saved := Saved{LastAgentNumber: s.lastAgentNumber, BYOKDown: s.BYOKDown, Keys: s.keys, Addresses: []SavedAddress{}, Agents: s.Agents()}
 	for _, ip := range slices.SortedFunc(maps.Keys(s.ips), netip.Addr.Compare) {
 		saved.Addresses = append(saved.Addresses, SavedAddress{ip, s.ips[ip]})
 	}
@@ -334,7 +333,6 @@ func (s *State) Load(saved Saved, now time.Time, digest func(n int) Digest) *Sta
 	for _, a := range saved.Agents {
 		a.Exchanges = a.Exchanges[max(0, len(a.Exchanges)-s.exchanges):] // the fake that wrote them may have kept more
 		c.agents[a.ID] = a
-		c.agentList = append(c.agentList, a)
 	}
 	return c
 }
