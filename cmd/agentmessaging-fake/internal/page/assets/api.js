@@ -1,5 +1,4 @@
-// Requests to the control interface, and the token that they carry where the fake is
-// not on loopback.
+// Requests to the control interface. If the fake is not on loopback, they carry a token.
 import { change, notice } from './store.js';
 
 const tokenName = 'agentmessaging-fake-token';
@@ -31,9 +30,8 @@ export function controlPath(...parts) {
   return ['/_fake/v1', ...parts.map(encodeURIComponent)].join('/');
 }
 
-// control makes a request to the control interface, and answers the body of a success,
-// null where there is none. The stream reports what it changes, so that nobody has to load
-// it again.
+// control makes a request to the control interface. It returns the body of a success, or
+// null if there is none. The stream reports the changes, so the caller loads nothing again.
 export async function control(method, parts, body, query) {
   const init = { method, headers: headers(), cache: 'no-store' };
   if (body !== undefined) {
@@ -53,8 +51,8 @@ export async function failure(resp) {
   return new Failure(resp.status, body.error, body.reason);
 }
 
-// act does something the user asked for, and shows what came of it: done is the
-// sentence for a success, '' for none. It answers undefined where it failed.
+// act does what the user asked for, and shows the result as a notice. done is the sentence
+// for a success; '' shows none. act returns undefined for a failure.
 export async function act(done, f) {
   try {
     const result = await f();
@@ -66,7 +64,7 @@ export async function act(done, f) {
   }
 }
 
-// sentence is what the user reads of an error. One that is not a Failure comes from
+// sentence describes an error for the user. An error that is not a Failure comes from
 // fetch, whose words differ from browser to browser.
 export function sentence(err) {
   return err instanceof Failure ? err.message : 'The fake cannot be reached. Is the program still running?';

@@ -7,8 +7,8 @@ import { secondsOf } from './format.js';
 // limits with each call.
 const pause = 200;
 
-// oneAtATime runs a load once at a time, and once more if it was asked for
-// meanwhile.
+// oneAtATime returns a function that starts load, unless it is running already. Then load
+// runs once more at its end.
 export function oneAtATime(load) {
   let running = false;
   let again = false;
@@ -28,11 +28,11 @@ export function oneAtATime(load) {
 
 // loadFailed shows a failure as a notice. A lost connection shows in the header.
 export function loadFailed(err) {
-  // A 401 has the page ask for the token, and a 404 is what get answers with null.
+  // After a 401 the page asks for the token, and get returns null for a 404.
   if (err instanceof Failure && err.status !== 401 && err.status !== 404) notice('bad', sentence(err));
 }
 
-// get answers null for a 404: what the page showed may be gone.
+// get returns null for a 404, since what the page shows may have been removed.
 export async function get(parts, query) {
   try {
     return await control('GET', parts, undefined, query);
@@ -53,18 +53,18 @@ const inForce = (f) => !(f.times && f.hits >= f.times) && !(f.nth && f.hits > 0)
 // openAgent is the agent of the address, '' where no agent is open.
 const openAgent = () => (state.route.page === 'agents' ? state.route.id : '');
 
-// openKey is the key whose limits are shown: the one of the address, or else the default one,
-// which is the first.
+// openKey returns the key whose limits are shown: the key of the address, or else the
+// default key, which is the first.
 export function openKey() {
   const { page, id } = state.route;
   return page === 'keys' && id ? id : (state.keys?.[0]?.label ?? '');
 }
 
-// list is a source of a list that has the same name in the answer and in the state.
+// list returns a source for a list that has the same name in the answer and in the state.
 const list = (name) => async () => ({ [name]: (await get([name]))[name] });
 
-// Each source answers what of the state it has loaded. Its name is what load is asked
-// for, and for most of them the kind of change that the stream reports.
+// Each source loads a part of the state. Its name is an argument of load, and for most
+// sources also the kind of change that the stream reports.
 const sources = {
   keys: list('keys'),
   replies: list('replies'),
@@ -99,8 +99,8 @@ const sources = {
   },
 };
 
-// The limits come after the keys and the clock: which key is open and when they open
-// follows from these.
+// The limits are loaded after the keys and the clock, because these decide which key is
+// open and when its limits open.
 const loads = Object.fromEntries(
   Object.entries(sources).map(([name, source]) => [
     name,
@@ -117,8 +117,8 @@ export function load(...names) {
   for (const name of names) loads[name]();
 }
 
-// reload loads what the stream says has changed. A reset changes all; a kind without a
-// source, such as byok, shows nowhere.
+// reload loads the kind of state that the stream reports as changed. A reset changes all
+// kinds. The page does not show a kind without a source, such as byok.
 export function reload(what) {
   if (what === 'reset') load('keys', 'agents', 'faults', 'replies', 'clock', 'conversation');
   else if (what === 'agents') load('agents', 'conversation');
@@ -128,12 +128,12 @@ export function reload(what) {
 // The timer of expectOpening.
 let opening = 0;
 
-// expectOpening loads the limits once more when the next of them has more left
-// than now: when it opens, or when its window must be over.
+// expectOpening loads the limits again at the time when the next of them may have more
+// calls left: when it opens, or when its window is over.
 function expectOpening(rows) {
   clearTimeout(opening);
-  // Of a limit that is open, nobody says when its calls stop counting: at the latest
-  // when a whole window has passed.
+  // An open limit does not say when its calls stop counting. They count for one window at
+  // most.
   const waits = rows
     .filter((row) => row.opens_at || row.used > 0)
     .map((row) => (row.opens_at ? Date.parse(row.opens_at) - now() : secondsOf(row.window) * 1000));

@@ -5,12 +5,12 @@ import { state, change, activeFilter } from './store.js';
 import { load } from './load.js';
 import { openCall, showFound } from './sync.js';
 
-// The panels and their names, in the order of the bar. The traffic is shown where the
-// address names none.
+// The panels and their names, in the order of the bar. Without a panel in the address, the
+// page shows the traffic.
 export const pages = { traffic: 'Traffic', keys: 'Keys', agents: 'Agents', rules: 'Rules' };
 
-// hrefOf is the address of a panel, or of one thing in it. The filter stays in the
-// address of the traffic, so that closing a call does not lose it.
+// hrefOf returns the address of a panel, or of one thing in it. The address of the traffic
+// keeps the filter, so that closing a call does not lose it.
 export function hrefOf(page, id = '') {
   const query = page === 'traffic' ? String(new URLSearchParams(activeFilter())) : '';
   return `#/${page}${id ? `/${encodeURIComponent(id)}` : ''}${query && `?${query}`}`;
@@ -34,13 +34,13 @@ function takeFilter(filter) {
   showFound();
 }
 
-// readRoute takes the address into the state and loads what it needs. It takes
-// anything: the address may have been typed. An unknown panel is the traffic.
+// readRoute reads the address into the state and loads what it needs. The address may have
+// been typed, so it may hold anything. An unknown panel means the traffic.
 export function readRoute() {
   const [path, query] = location.hash.split('?');
   const [, page, id = ''] = path.split('/');
   const known = Object.hasOwn(pages, page) ? page : 'traffic';
-  // The text of a new key goes when another thing is opened.
+  // Opening anything else drops the text of a new key.
   const issued = state.issued?.label === id ? state.issued : null;
   change({ route: { page: known, id: decode(id) }, conversation: null, openAgent: null, issued });
   document.title = `${pages[known]} · Agent Messaging fake`;
@@ -50,8 +50,8 @@ export function readRoute() {
   if (known === 'agents') load('agents', 'conversation');
 }
 
-// readTraffic takes over filter and open call. Only what differs is loaded: the page itself
-// changes the address too.
+// readTraffic reads the filter and the open call. It loads only what differs, since the page
+// itself changes the address too.
 function readTraffic(query) {
   const filter = Object.fromEntries(Object.keys(state.filter).map((name) => [name, query.get(name) ?? '']));
   if (Object.keys(filter).some((name) => filter[name] !== state.filter[name])) takeFilter(filter);
@@ -59,8 +59,8 @@ function readTraffic(query) {
   if (seq !== (state.openCall?.seq ?? 0)) openCall(seq);
 }
 
-// decode reads a part of the address. One that is not URL encoded was typed by hand, and
-// is taken as it is.
+// decode decodes a part of the address. A part that is not URL encoded was typed by hand,
+// and stays unchanged.
 function decode(id) {
   try {
     return decodeURIComponent(id);

@@ -1,9 +1,9 @@
-// What a user copies: a call as curl, and the environment of an application. No call
-// that is copied holds a key: environment variables are where keys go.
+// What a user copies: a call as curl, and the environment of an application. A copied call
+// holds no key: it reads keys from environment variables.
 import { state } from './store.js';
 
-// quoteShell puts a word between single quotes where it needs them. A shell sees nothing
-// special there but the quote itself.
+// quoteShell puts a word between single quotes if it needs them. Between these, a shell
+// reads every character but the quote unchanged.
 function quoteShell(word) {
   return /^[\w\-./:]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
@@ -18,7 +18,7 @@ export function isLong(body) {
 
 // asCurl is a call of the service for a shell.
 export function asCurl({ method, path, key, header, body, body_bytes: bytes }) {
-  // A body that was cut, or not kept at all, would make another call of it.
+  // With a body that was cut or not kept, it would be another call.
   if (body ? isLong(body) : bytes > 0) return '# The body of this call was not kept whole, so it cannot be sent again.';
   // curl chooses GET, or POST with a body, by itself. After -X HEAD it would wait for a body.
   const option = { [body ? 'POST' : 'GET']: '', HEAD: ' --head' }[method] ?? ` -X ${quoteShell(method)}`;
@@ -29,7 +29,7 @@ export function asCurl({ method, path, key, header, body, body_bytes: bytes }) {
   if (key !== 'missing') lines.push('-H "Authorization: Bearer $AGENT_MESSAGING_API_KEY"');
   if (body) {
     lines.push(`-H ${quoteShell(`Content-Type: ${header?.['Content-Type']?.[0] ?? 'application/json'}`)}`);
-    // Where the fake has taken out a provider key, the shell puts one in.
+    // The fake has redacted a provider key; the shell inserts one.
     lines.push(`--data-raw ${quoteShell(body).replace(/("api_key"\s*:\s*)"\[redacted\]"/, `$1"'"$PROVIDER_API_KEY"'"`)}`);
   }
   return lines.join(' \\\n  ');

@@ -1,6 +1,5 @@
-// The state of the page, and the promise to draw it once a frame at most. Whatever the
-// page shows comes from here. Only change writes it; views read it and keep nothing but
-// what a form holds while it is filled in.
+// The state of the page. change updates it and redraws the page, at most once a frame.
+// Views only read it. A form keeps what the user types until it is sent.
 export const state = {
   route: { page: 'traffic', id: '' },
   link: 'connecting', // or live, or waiting
@@ -14,26 +13,26 @@ export const state = {
   conversation: null, // of the agent that is open: {agent, exchanges, calls, total}
   faults: null,
   replies: null,
-  clock: { offset: 0, advanced: 0 }, // offset: the fake's time less ours, in ms
+  clock: { offset: 0, advanced: 0 }, // offset: the fake's time minus the browser's, in ms
   limits: null, // of the key that is open: {key, rows}
   filter: { search: '', endpoint: '', status: '' }, // named as the interface names them
-  openCall: null, // the call that is open; it stays so when the list has dropped it
-  tabStop: 0, // seq of the one row of the list that Tab stops at, 0 for the newest
+  openCall: null, // the call that is open, even if the list has dropped it
+  tabStop: 0, // seq of the only row of the list that Tab reaches; 0 for the newest
   underWay: [], // calls that have arrived and are not answered, as the fake reported them
   notice: null, // the sentence about what the user did last: {kind, words}
 };
 
-// activeFilter is the filter without what is not set, as the address and the fake take it:
-// the fake refuses an empty parameter.
+// activeFilter returns the parts of the filter that are set, for the address and the fake.
+// The fake refuses an empty parameter.
 export function activeFilter() {
   return Object.fromEntries(Object.entries(state.filter).filter(([, value]) => value));
 }
 
-// draw is what app.js gave to onDraw; due says that a frame will call it.
+// draw redraws the page; app.js sets it. due is true while a frame waits to call it.
 let draw = () => {};
 let due = false;
 
-// onDraw says what draws the page. app.js calls it once, which spares this module the
+// onDraw sets the function that draws the page, so that this module need not import the
 // views.
 export function onDraw(f) {
   draw = f;
@@ -43,7 +42,7 @@ export function onDraw(f) {
 // burst of calls costs one drawing.
 export function change(patch) {
   Object.assign(state, patch);
-  // The frame that is due will draw this change too.
+  // The waiting frame draws this change too.
   if (due) return;
   due = true;
   requestAnimationFrame(() => {
@@ -52,7 +51,7 @@ export function change(patch) {
   });
 }
 
-// The timer that takes the present notice away.
+// The timer that removes the notice.
 let noticeEnds;
 
 // notice shows a sentence: kind is "good" or "bad". A failure stays until it is
@@ -63,9 +62,8 @@ export function notice(kind, words) {
   if (kind === 'good') noticeEnds = setTimeout(notice, 5000);
 }
 
-// now is the time by the fake's clock, in ms. Everything that is compared with a time
-// of the fake uses it: the clock may be moved, and the browser may be on another
-// machine.
+// now returns the time by the fake's clock, in ms, to compare with the fake's times. The
+// clock may have been moved, and the browser may be on another machine.
 export function now() {
   return Date.now() + state.clock.offset;
 }

@@ -1,25 +1,23 @@
-// What belongs together: the attempts of one call, why each ended as it did, and the
-// story of an agent. The fake goes by what was sent, so it works for every client: the
-// same body once more from the same key to the same address, after a try that brought no
-// reply, is another attempt.
+// Groups calls: the attempts of one call, and the story of an agent. It works for every
+// client, because it compares what was sent: a call is another attempt if the one before
+// with the same key, path and body brought no reply.
 import { took } from './format.js';
 
 // The one endpoint whose calls make a story.
 const messages = 'POST /v1/agents/{agent_id}/messages';
 
-// failed reports a call whose sender has no reply in hand.
+// failed reports whether the sender of a call got no reply.
 function failed(call) {
   return Boolean(call.sent.broke) || call.sent.status !== 200;
 }
 
-// attemptsOf maps each call to the attempts that it is one of, oldest first.
+// attemptsOf maps each call to the list of attempts that it belongs to, oldest first.
 export function attemptsOf(calls) {
   const newest = new Map(); // what is sent -> attempts
   const found = new Map();
   for (const call of calls) {
     const sent = `${call.key} ${call.method} ${call.path} ${call.body}`;
-    // A try after one that brought a reply begins another call: the user meant it
-    // twice.
+    // After a reply, the same request is a new call: the user wanted it twice.
     const before = newest.get(sent);
     const all = before && failed(before.at(-1)) ? before : [];
     all.push(call);
@@ -29,8 +27,8 @@ export function attemptsOf(calls) {
   return found;
 }
 
-// whyOf explains a call: the fake's own sentence, and what only shows once the client
-// has acted on the answer. next is the attempt that came after the call.
+// whyOf explains a call: with the fake's sentence, and with what the client did after it.
+// next is the attempt that came after the call.
 export function whyOf(call, next) {
   return [call.why || call.reason, cameBack(call, next), left(call), unreadable(call)].filter(Boolean).join(' ');
 }
@@ -44,8 +42,8 @@ function cameBack(call, next) {
   return waited < asked ? `The client came back after ${took(waited)}, although Retry-After said ${asked}.` : '';
 }
 
-// left says that the client did not wait for the end of an answer. Where nothing of
-// the answer had left, not even its status, the fake says it by itself.
+// left says that the client did not wait for the end of an answer. If not even the status
+// was sent, the fake's own sentence says so.
 function left({ sent, took_ns: ns }) {
   if (sent.broke !== 'left' || !sent.status) return '';
   return `The client left after ${took(ns / 1e9)}, before it had the whole answer.`;
@@ -67,9 +65,9 @@ export function isJSON({ body, bytes }) {
   }
 }
 
-// storyOf puts the exchanges with an agent and the calls that led to none into
-// one column, from a time on. A step is {exchange, call, attempt}: either may be
-// missing, and attempt counts the tries of one text.
+// storyOf returns the exchanges with an agent, and the calls that led to no exchange, in
+// the order of time, from a time on. A step is {exchange, call, attempt}. It may lack
+// exchange or call. attempt counts the tries of one text.
 export function storyOf(exchanges, calls, from) {
   const byTrace = new Map(calls.map((c) => [c.trace_id, c]));
   const steps = [
@@ -77,7 +75,7 @@ export function storyOf(exchanges, calls, from) {
     ...calls.filter((c) => c.status !== 200).map((call) => ({ call, at: Date.parse(call.time) })),
   ].filter(({ at }) => at >= from);
   steps.sort((a, b) => a.at - b.at || (a.call?.seq ?? 0) - (b.call?.seq ?? 0));
-  // Once more for these calls alone: the traffic may hold others.
+  // Only these calls count here, while the traffic may hold others.
   const attempts = attemptsOf(calls);
   for (const step of steps) step.attempt = step.call ? attempts.get(step.call).indexOf(step.call) + 1 : 1;
   return steps;
@@ -87,7 +85,7 @@ export function storyOf(exchanges, calls, from) {
 // off too: 100 texts of 4,000 characters take it more than 100 ms.
 const line = 600;
 
-// textOf is how the text of a message begins; other calls have none.
+// textOf returns the beginning of a message's text; '' for any other call.
 export function textOf(call) {
   if (call.endpoint !== messages) return '';
   try {

@@ -1,12 +1,12 @@
-// Keeps the page in step with the fake: follows the stream of calls, and has
-// loaded again what the stream says has changed.
+// Keeps the page in step with the fake: follows the stream of calls, and loads again what
+// the stream reports as changed.
 import { state, change, activeFilter, notice } from './store.js';
 import { oneAtATime, get, load, loadFailed, openKey, reload } from './load.js';
 import { follow } from './stream.js';
 import { CallLog, windowSize } from './calls.js';
 
-// The calls that the page holds. It is apart from the state, since views read it through
-// its methods; code that changes it calls change as well.
+// The calls that the page holds. They are not in the state, since views read them through
+// methods. Code that changes them also calls change.
 export const log = new CallLog();
 
 // openCall shows a call, which the fake may have kept longer than the page.
@@ -14,8 +14,7 @@ export async function openCall(seq) {
   const shown = log.get(seq);
   change({ openCall: shown ?? null, tabStop: seq || state.tabStop });
   if (shown || !seq || !state.info) return;
-  // The fake may have dropped it as well; then the address names a call that nobody
-  // has.
+  // If the fake has dropped the call too, nothing opens.
   const found = await get(['calls'], { limit: 1, after: seq - 1, before: seq + 1 }).catch(loadFailed);
   if (Number(state.route.id) === seq) change({ openCall: found?.calls[0] ?? null });
 }
@@ -26,11 +25,10 @@ export function showFound() {
   loadFound();
 }
 
-// loadFound fetches what passes the filter and is not yet shown.
+// loadFound fetches the calls that pass the filter and are not shown yet.
 const loadFound = oneAtATime(async () => {
   if (!log.found) return;
-  // A request takes time, and the user types on: what a former filter found is not
-  // shown.
+  // The user may change the filter during the request. Then its result is not shown.
   const { listNumber } = log;
   const more = await get(['calls'], { limit: windowSize, ...activeFilter(), after: log.found.calls.at(-1)?.seq ?? 0 });
   if (listNumber !== log.listNumber) return; // another filter by now
@@ -53,8 +51,8 @@ export function freeze(reading) {
   change({});
 }
 
-// onCall loads again what a call may have changed and is shown. The stream reports only
-// what the control interface changes.
+// onCall loads again what the page shows and a call may have changed. The stream reports
+// only changes by the control interface.
 function onCall(call) {
   const { page, id } = state.route;
   if (call.key === openKey()) load('limits');
@@ -75,7 +73,7 @@ function onEvent({ event, data }) {
   // A call that drips or hangs is in the list already, with its number.
   if (event === 'under_way') change({ underWay: found.calls.filter((c) => !c.seq) });
   if (event !== 'call') return;
-  // A call that is there already comes again when its answer is out.
+  // A call comes a second time when its answer has ended.
   if (log.add(found)) onCall(found);
   else log.update(found);
   change(state.openCall?.seq === found.seq ? { openCall: found } : {});

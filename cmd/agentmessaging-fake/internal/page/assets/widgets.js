@@ -1,12 +1,12 @@
-// Small pieces that several panels use. A widget is a function from values to elements;
-// it changes nothing, and gets as a function what a click is to do.
+// Small pieces that several panels use. A widget is a function from values to elements. It
+// changes nothing itself: what a click does is an argument.
 import { h } from './dom.js';
 import { relative, exact, timeOfDay } from './format.js';
 import { now, notice } from './store.js';
 import { hrefOf } from './route.js';
 import { isJSON } from './story.js';
 
-// button is for what acts; a link is for what opens something.
+// button is for an action. To open something, use a link.
 export function button(label, onClick, props) {
   return h('button', { type: 'button', onClick, ...props }, label);
 }
@@ -16,12 +16,11 @@ export function submit(label) {
   return h('button', { type: 'submit' }, label);
 }
 
-// form takes what the user gave: onSubmit gets it by name, without what was left
-// empty.
+// form passes the values of its inputs to onSubmit, by name, without the empty ones.
 export function form(label, onSubmit, ...children) {
   const take = (event) => {
     event.preventDefault();
-    // An empty input is one that was not filled in: the fake refuses "" in its place.
+    // An empty input was not filled in. The fake would refuse "".
     const given = [...event.target.elements].filter(({ name, value }) => name && value !== '');
     onSubmit(Object.fromEntries(given.map(({ name, type, value }) => [name, type === 'number' ? Number(value) : value])));
   };
@@ -58,8 +57,7 @@ export function exactAndAgo(iso) {
   return iso && [exact(Date.parse(iso)), ' ', h('small', ago(iso))];
 }
 
-// arrival is a time of day with milliseconds. It never grows old, so that what
-// holds it need not be drawn again.
+// arrival is a time of day with milliseconds. Unlike a relative time, it does not change.
 export function arrival(iso) {
   const at = new Date(iso);
   return h('time', { dateTime: iso, title: exact(at) }, `${timeOfDay(at)}.${String(at.getMilliseconds()).padStart(3, '0')}`);
@@ -67,7 +65,6 @@ export function arrival(iso) {
 
 // facts is a list of names and values; those without a value are left out.
 export function facts(rows) {
-  // A list of facts has no empty lines: what is not there is not said.
   const present = rows.filter(([, value]) => value !== undefined && value !== null && value !== '');
   return h('dl', present.map(([name, value]) => [h('dt', name), h('dd', value)]));
 }
@@ -115,8 +112,8 @@ async function copy(value, what) {
   notice(copied ? 'good' : 'bad', copied ? `Copied: ${what}.` : 'The browser does not let this page copy. Select the text and copy it by hand.');
 }
 
-// item is a line of a list at the side, which opens the thing that it names. Below the
-// name is what else there is to say.
+// item is a line of a list at the side: a link with the name of what it opens. below is the
+// second line.
 export function item(page, id, open, state, ...below) {
   return h(
     'li',
