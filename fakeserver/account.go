@@ -28,11 +28,10 @@ func (s *Server) Agents() []Agent {
 // reports whether it exists.
 func (s *Server) Agent(agentID string) (copied Agent, found bool) {
 	defer s.lock().Unlock()
-	a := s.generation.service.Agent(agentID)
-	if a == nil {
-		return Agent{}, false
+	if a := s.generation.service.Agent(agentID); a != nil {
+		return copyAgent(a), true
 	}
-	return copyAgent(a), true
+	return Agent{}, false
 }
 
 // agentLocked finds an agent. It panics for an unknown agent, with a message that names
@@ -210,11 +209,10 @@ func (s *Server) SetBYOKAvailable(available bool) {
 // that this fake did not issue panics.
 func (s *Server) BYOK(key string) (c BYOK, set bool) {
 	defer s.lock().Unlock()
-	stored := s.keyLocked("BYOK", key).BYOK
-	if stored == nil {
-		return BYOK{}, false
+	if stored := s.keyLocked("BYOK", key).BYOK; stored != nil {
+		return BYOK(*stored), true
 	}
-	return BYOK(*stored), true
+	return BYOK{}, false
 }
 
 // StoreBYOK stores a provider key and its configuration for key, as if PUT

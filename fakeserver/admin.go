@@ -65,11 +65,10 @@ func shownKey(k *service.Key) fakeadmin.Key {
 // KeyLabeled computes the key's text from the key's number, since no text is stored.
 func (a admin) KeyLabeled(label string) (key fakeadmin.Key, text string, ok bool) {
 	defer a.s.lock().Unlock()
-	k, number := a.s.generation.service.KeyLabeled(label)
-	if k == nil {
-		return fakeadmin.Key{}, "", false
+	if k, number := a.s.generation.service.KeyLabeled(label); k != nil {
+		return shownKey(k), a.s.config.keyText(number), true
 	}
-	return shownKey(k), a.s.config.keyText(number), true
+	return fakeadmin.Key{}, "", false
 }
 
 // Restart sets the clock back by the time that Advance and Sleep have added, and then

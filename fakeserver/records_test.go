@@ -280,13 +280,17 @@ var plugged = map[string]func(f fake, do func()){
 		f.OnMessage(fakeserver.ByText("x")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
 	},
 	`a matcher of OnMessage\(Where\(records_test.go:\d+\)\) at records_test.go:\d+`: func(f fake, do func()) {
+		f.Inject(fakeserver.Latency(0), fakeserver.Where(func(fakeserver.Call) bool { panic("it runs after a failure") }))
 		f.OnMessage(fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
 	},
 	`a matcher of Inject\(Latency\(0s\), Where\(records_test.go:\d+\)\) at records_test.go:\d+`: func(f fake, do func()) {
 		f.Inject(fakeserver.Latency(0), fakeserver.Where(func(fakeserver.Call) bool { do(); return false }))
 	},
-	`the function of OnCall\(\) at records_test.go:\d+`:            func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
-	`the function of Inject\(Change\(x\)\) at records_test.go:\d+`: func(f fake, do func()) { f.Inject(fakeserver.Change("x", do)) },
+	`the function of OnCall\(\) at records_test.go:\d+`: func(f fake, do func()) { f.OnCall(func(fakeserver.Call) { do() }) },
+	`the function of Inject\(Change\(x\)\) at records_test.go:\d+`: func(f fake, do func()) {
+		f.Inject(fakeserver.Change("y", func() { panic("it runs after a failure") }))
+		f.Inject(fakeserver.Change("x", do))
+	},
 }
 
 // A function of the test that panics, or ends its goroutine as require does,

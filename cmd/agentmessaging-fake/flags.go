@@ -253,11 +253,8 @@ func fakeOption[T any](read func(value string) (T, error), option func(T) fakese
 // loopback address.
 func hostAndPort(value string) (string, error) {
 	_, port, err := net.SplitHostPort(value)
-	if err != nil {
-		return "", errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0")
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return "", errors.New("the port must be from 0 to 65535")
+	if _, wrong := strconv.ParseUint(port, 10, 16); err != nil || wrong != nil {
+		return "", errors.New("must be host and port, such as 127.0.0.1:8460 or [::1]:0, with a port up to 65535")
 	}
 	return value, nil
 }

@@ -89,7 +89,7 @@ func (es *eventStream) follow(ctx context.Context) {
 	beat, check := time.NewTicker(heartbeat), time.NewTicker(checkInterval)
 	defer beat.Stop()
 	defer check.Stop()
-	es.comment("calls and changes")
+	es.write(": calls and changes\n\n") // a reader ignores such a line, which shows that the connection works
 	for {
 		changes, changed := es.feed.current()
 		es.sendChanges(changes)
@@ -103,7 +103,7 @@ func (es *eventStream) follow(ctx context.Context) {
 		case <-changed:
 		case <-check.C:
 		case <-beat.C:
-			es.comment("still here")
+			es.write(": still here\n\n")
 		}
 	}
 }
@@ -190,11 +190,7 @@ func (es *eventStream) event(name string, data any) {
 	_, _ = io.WriteString(es.w, "\n")
 }
 
-// comment writes a line that an EventSource ignores. The line shows that the connection
-// works.
-func (es *eventStream) comment(text string) { es.write(": " + text + "\n\n") }
-
-// write gives the reader another 30 s for each part of an event, so that only a reader
+// write writes a part of an event, or a comment. It gives the reader another 30 s, so that only a reader
 // that takes nothing at all is given up.
 func (es *eventStream) write(text string) {
 	_ = es.control.SetWriteDeadline(time.Now().Add(writeTimeout))
