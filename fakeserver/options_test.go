@@ -217,6 +217,8 @@ func TestOptionsRefuse(t *testing.T) {
 		`WithDecision: "reason": the answer is not true or false`:         fakeserver.WithDecision("reason", nil),
 		`WithDecision: "error_names": the answer is not an object`:        fakeserver.WithDecision("error_names", map[string]any{"not_found": ""}),
 		`WithDecision: "windows": the answer is not "fixed", "sliding", `: fakeserver.WithDecision("windows", "token bucket of 010"),
+		`WithDecision: "windows": the answer is not "fixed", "sliding"`:   fakeserver.WithDecision("windows", "token bucket of 0"),
+		`WithDecision: "windows": the answer is not "fixed",`:             fakeserver.WithDecision("windows", "10"),
 		"WithDecision: \"windows\": json: unsupported type":               fakeserver.WithDecision("windows", func() {}),
 		"WithLimit: key_day: 0 is":                                        fakeserver.WithLimit("key_day", 0),
 		"WithKey: the text is empty":                                      fakeserver.WithKey(""),
