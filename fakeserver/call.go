@@ -27,7 +27,9 @@ type call struct {
 	changes    []*rule
 	fault      *fault   // acts in addition to latencies and changes; nil means none
 	faultNames []string // of all that act; nil means none
-	failed     string   // describes the function of the test that failed; "" if none has. The call then gets no answer and runs no other.
+	// failed describes the function of the test that failed; "" if none has. The call then gets
+	// no answer, and runs no other function.
+	failed string
 
 	neverArrived bool            // the client left during the latency, so the call did not reach the service
 	clientLeft   bool            // the client left before the answer was sent

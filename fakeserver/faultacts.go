@@ -34,9 +34,8 @@ func (s *Server) matchingRules(c *call, rules []*rule) []*rule {
 }
 
 // chooseFaults decides which of the matching injections act on a call, in one critical
-// section, so that each match has its own number. It starts with the
-// newest injection, which wins over older faults that exclude it. Older latencies and
-// changes still act, so that latencies add up.
+// section, so that each match has its own number. Of the faults that exclude each other the
+// newest acts. Every latency and every change acts, so latencies add up.
 func (s *Server) chooseFaults(c *call, matching []*rule) {
 	defer s.lock().Unlock()
 	for _, in := range slices.Backward(matching) {

@@ -283,7 +283,7 @@ func (c *conn) wrap(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Source: c.local, Addr: c.remote, Err: err}
 }
 
-// SetLinger with 0 makes Close abort the connection, so that the other end gets
+// SetLinger with 0 makes the following Close abort the connection, so that the other end gets
 // ECONNRESET. It has the name of the method of *net.TCPConn, so that the same code resets
 // both types.
 func (c *conn) SetLinger(seconds int) error {
