@@ -13,6 +13,7 @@ import (
 // each.
 var badFlags = []struct{ flag, want string }{
 	{"--addr=8460", "--addr: must be host and port, such as 127.0.0.1:8460"},
+	{"--addr=127.0.0.1:65536", "--addr: must be host and port, such as 127.0.0.1:8460 or [::1]:0, with a port up to 65535"},
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
 	{"--allow-remote=maybe", "--allow-remote: must be true or false"},
 	{"--token=secret-15-chars", "--token: must be 16 to 256 characters of visible ASCII"},
