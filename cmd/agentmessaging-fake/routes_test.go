@@ -220,6 +220,7 @@ var refusals = []step{
 	{"POST /faults", `{"fault":{"kind":"x"}}`, 400, "fault: its kind must be one of answer, close_early, drip_reply"},
 	{"POST /faults", `{"fault":{"kind":"latency"}}`, 400, "fault: latency needs duration"},
 	{"POST /faults", `{"fault":{"kind":"hang","status":500}}`, 400, "fault: hang does not take status; it takes: kind"},
+	{"POST /faults", `{"fault":{"kind":"lose_reply","how":{"kind":"lose_reply","how":{"kind":"hang"}}}}`, 400, "fault: how: its kind must be one of answer, "},
 	{"POST /faults", `{"fault":{"kind":"named","name":"refused"}}`, 400, "fault: name: must be one of unauthorized, "},
 	{"GET /info?x=1", "", 400, `query: parameter "x" is not allowed; allowed: none`},
 	{"GET /calls?limit=1&limit=2", "", 400, "limit: appears twice"},
