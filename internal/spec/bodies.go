@@ -33,6 +33,15 @@ func (f *Field) Name() string { return f.Path[strings.LastIndexByte(f.Path, '.')
 // Values lists the field's values for a sentence: "fast, smart".
 func (f *Field) Values() string { return strings.Join(f.Enum, ", ") }
 
+// listed joins the names of a closed list for messages: "preview, free, pro, byok".
+func listed[T any](list []T, nameOf func(T) string) string {
+	var all []string
+	for _, item := range list {
+		all = append(all, nameOf(item))
+	}
+	return strings.Join(all, ", ")
+}
+
 // The values that the code needs one by one.
 const (
 	ModeHosted, ModeBYOK = "hosted", "byok"

@@ -73,15 +73,6 @@ func EndpointNames() string {
 	return listed(Endpoints[:], func(e *Endpoint) string { return e.Pattern })
 }
 
-// listed joins the names of a closed list for messages: "preview, free, pro, byok".
-func listed[T any](list []T, nameOf func(T) string) string {
-	var all []string
-	for _, item := range list {
-		all = append(all, nameOf(item))
-	}
-	return strings.Join(all, ", ")
-}
-
 // Lists reports whether section 4 lists status for the endpoint. It lists 200 for each.
 func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
