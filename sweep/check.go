@@ -362,14 +362,14 @@ func (r *run) doubled(found reportFunc) {
 
 // lostBYOK makes the check LostBYOK.
 func (r *run) lostBYOK(found reportFunc) {
-	cleared := false
+	hadKey := false
 	for _, rec := range r.records {
-		cleared = cleared || rec.cleared
+		hadKey = hadKey || rec.hadKey
 		if rec.died != "" {
 			continue
 		}
 		switch got, want := rec.left.state.byok, r.baselineRecords()[rec.stage].left.state.byok; {
-		case cleared && !got && want:
+		case hadKey && !got && want:
 			found(LostBYOK, spec.ClearBYOK, "%sthe stored provider key is cleared, and no other has taken its place", rec.when())
 			return
 		case got && !want && !rec.clears():

@@ -52,14 +52,14 @@ type execution struct {
 	cancel    context.CancelFunc
 	finished  bool // the scenario has returned
 
-	serving sync.RWMutex // read-locked while the service is at work, locked while a moment is recorded
-
 	mu            sync.Mutex // guards the fields below; update takes it
 	over          bool       // the fields below do not change any more
 	record        record
 	last          moment         // the newest moment that is not a torn state; collectTornLocked updates its folder
 	names         map[string]int // how often each name was used
 	refusedInARow map[string]int // answers of 401 and 402 in a row, by goroutine
+	underWay      int            // requests that the service has not answered yet
+	sentKey       string         // the provider key that was sent last
 	callsAfterEnd int            // calls after stopLocked has ended the scenario
 }
 
@@ -127,16 +127,22 @@ func (x *execution) run(t *testing.T) {
 	})
 }
 
-// open makes a fake with the state of the previous execution, or a new fake. It then
-// moves the clock to the time at which the application starts again.
-func (x *execution) open() *fakeserver.Server {
-	fake, err := fakeserver.Open(x.fakeOptions...)
-	if err == nil && x.from.service != nil {
-		err = fake.ReadState(bytes.NewReader(x.from.service))
+// openAt makes a fake with a state that WriteState wrote; nil means a new fake.
+func (s *setup) openAt(service []byte) *fakeserver.Server {
+	fake, err := fakeserver.Open(s.fakeOptions...)
+	if err == nil && service != nil {
+		err = fake.ReadState(bytes.NewReader(service))
 	}
 	if err != nil {
 		panic("sweep: " + err.Error())
 	}
+	return fake
+}
+
+// open makes a fake with the state of the previous execution, or a new fake. It then
+// moves the clock to the time at which the application starts again.
+func (x *execution) open() *fakeserver.Server {
+	fake := x.openAt(x.from.service)
 	if down := stages[x.stage].down; x.bubble {
 		time.Sleep(x.from.elapsed + down)
 	} else {
@@ -263,23 +269,11 @@ func (x *execution) overdueLocked(elapsed time.Duration) {
 	x.stopLocked("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
 }
 
-// maxTries bounds how long a moment waits for the service to be idle. If the call of
-// another goroutine takes longer, this moment is left out.
-const maxTries = 1000
-
-// moment records the state that the process would leave if it died now. It waits until
-// the service handles no call, so that folder and service match.
+// moment records the state that the process would leave if it died now.
 func (x *execution) moment(name, when string) {
 	if !x.collectMoments {
 		return
 	}
-	for tries := 0; !x.serving.TryLock(); tries++ {
-		if tries == maxTries {
-			return
-		}
-		runtime.Gosched()
-	}
-	defer x.serving.Unlock()
 	x.update(func() {
 		x.collectTornLocked(false)
 		x.last = moment{name: name, when: when, left: x.persistedLocked(x.last.left.dir)}
@@ -320,13 +314,19 @@ func (x *execution) collectTornLocked(onlyReported bool) (changed bool) {
 }
 
 // persistedLocked returns the state that would outlive the process now: dir, the present
-// state of the service, and the time.
+// state of the service, and the time. A request that is under way may be carried out at
+// any time, so then only a copy of the service keeps still. No new request can begin.
 func (x *execution) persistedLocked(dir disk.Image) persisted {
 	fake, left := x.record.fake, x.record.left
+	elapsed := x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)
 	var service bytes.Buffer
 	_ = fake.WriteState(&service)
-	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, left), seen: left.seen.clone(),
-		elapsed: x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)}
+	if x.underWay > 0 {
+		fake = x.openAt(service.Bytes())
+		defer fake.Close()
+	}
+	x.noteProviderKeyLocked(fake)
+	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, left), seen: left.seen.clone(), elapsed: elapsed}
 }
 
 // clockOf returns the clock of the client.

@@ -74,7 +74,7 @@ type record struct {
 	failedPoint string      // the name of the last point that failed and was not passed later
 	statements  []statement // the texts of the application
 	unended     []byte      // the beginning of a line of Env.Output
-	cleared     bool        // a stored provider key was cleared
+	hadKey      bool        // a provider key was stored at some time
 	requests    int         // requests that left the client and were not refused with 429
 	ended       string      // why the scenario was ended; "" if it ended by itself
 	died        string      // where the process died; "" if it did not

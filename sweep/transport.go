@@ -151,46 +151,23 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 // attempt sends a request, with its fault if it has one, and records the result. If the
 // scenario was ended, it refuses the request.
 func (t *transport) attempt(req *http.Request, c *Call) (*http.Response, error) {
-	t.serving.RLock()
-	defer t.serving.RUnlock()
-	fault, ended := t.nextFault(c)
+	fault, ended := t.beginAttempt(c)
 	if ended {
 		return nil, context.Canceled
 	}
-	before := t.fingerprint()
 	resp, err := t.send(req, c, fault)
 	a := Attempt{Fault: fault.Name, Err: err}
 	if resp != nil {
 		a.Status = resp.StatusCode
 	}
-	t.update(func() {
-		c.Attempts = append(c.Attempts, a)
-		if a.Status != http.StatusTooManyRequests {
-			t.record.requests++
-		}
-		stored := t.fingerprint()
-		if c.spec == spec.SetBYOK && stored != before {
-			t.record.left.providerKeys[stored] = c.key
-		}
-		t.record.cleared = t.record.cleared || before != "" && stored == ""
-		if t.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
-			t.refusedInARow[c.goroutine] = 0
-		}
-	})
+	t.endAttempt(c, a)
 	return resp, err
 }
 
-// fingerprint returns the fingerprint of the stored provider key; "" if there is none.
-func (x *execution) fingerprint() string {
-	stored, _ := x.record.fake.BYOK(x.record.fake.Key())
-	return stored.Fingerprint
-}
-
-// nextFault returns the fault for a request, if any. It also reports whether the scenario
-// was ended, so that the request must not be sent. It ends a scenario that takes too
-// long. It records how often the key was refused before this request, and an agent that
-// the fault removes.
-func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
+// beginAttempt returns the fault for a request, if any. It also reports whether the
+// scenario was ended, so that the request must not be sent. It ends a scenario that takes
+// too long.
+func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
 	ended = true // stays true if update does nothing because the execution has ended
 	x.update(func() {
 		r := &x.record
@@ -201,11 +178,39 @@ func (x *execution) nextFault(c *Call) (f faults.Fault, ended bool) {
 		if ended = r.ended != ""; ended {
 			return
 		}
+		x.underWay++
+		x.noteProviderKeyLocked(r.fake)
+		x.sentKey = cmp.Or(c.key, x.sentKey)
 		if f = x.plan.next(x.stage, c.Name, c); f.Status == http.StatusNotFound && c.onAgent() {
 			r.left.gone[c.AgentID] = true
 		}
 	})
 	return f, ended
+}
+
+// endAttempt records the result of a request.
+func (x *execution) endAttempt(c *Call, a Attempt) {
+	x.update(func() {
+		x.underWay--
+		x.noteProviderKeyLocked(x.record.fake)
+		c.Attempts = append(c.Attempts, a)
+		if a.Status != http.StatusTooManyRequests {
+			x.record.requests++
+		}
+		if x.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+			x.refusedInARow[c.goroutine] = 0
+		}
+	})
+}
+
+// noteProviderKeyLocked notes which provider key is stored. A fingerprint that is new
+// belongs to the key that was sent last.
+func (x *execution) noteProviderKeyLocked(fake *fakeserver.Server) {
+	stored, found := fake.BYOK(fake.Key())
+	if _, known := x.record.left.providerKeys[stored.Fingerprint]; found && !known {
+		x.record.left.providerKeys[stored.Fingerprint] = x.sentKey
+	}
+	x.record.hadKey = x.record.hadKey || found
 }
 
 // send makes an attempt, with its fault if it has one.
