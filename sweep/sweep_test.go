@@ -175,6 +175,19 @@ func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	assert.NotContains(t, s.plans, "start/dies_one_was_cut_in_half", "it is moved into place")
 }
 
+// A process can die at an Env.Point that the service calls while it is at work.
+func TestDeathsInsideTheService(t *testing.T) {
+	t.Parallel()
+	s := run(t, func(e *sweep.Env) {
+		e.Fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+			return fakeserver.Reply{Text: fmt.Sprint(put(e, "seen", "yes"), e.Point("reply"))}
+		})
+		e.Reports(send(e, mine(e), "Hello"))
+	}, sweep.InBubble(), once, sweep.Faults("dies"))
+	require.Contains(t, s.plans, "reply_1/dies")
+	assert.Empty(t, s.runs["reply_1/dies"].Calls[0].Attempts, "it is under way")
+}
+
 // A process that dies in the middle of a write leaves the states of the second column. An image
 // is put back as it was.
 func TestTornStates(t *testing.T) {
