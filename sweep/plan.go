@@ -15,9 +15,6 @@ const (
 	fromOn    = "from_on" // from the call on, until the restart
 )
 
-// dripping makes each answer take half a minute.
-var dripping, _ = faults.Named(faults.Dripping)
-
 // The faults that are not in package faults. agent_gone removes the agent before the
 // request.
 var (

@@ -22,6 +22,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/faults"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
@@ -167,7 +168,7 @@ func (s *sweep) learnWhatVaries(rows [2][]*record) {
 		}
 	}
 	baseline := rows[1][0]
-	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: baseline.calls[0].Name, fault: dripping, lasts: fromOn}})
+	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: baseline.calls[0].Name, fault: faults.Dripping, lasts: fromOn}})
 	if len(slow.calls) == len(baseline.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
 		s.baseline.varied.learn(slow.newStatements(baseline), baseline.newStatements(slow), func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
 	}

@@ -51,7 +51,6 @@ const (
 	LimitedDay = "limited_day"
 	ReplyLost  = "reply_lost"
 	Silence    = "silence"
-	Dripping   = "reply_dripping"
 	// Refused is the one fault that has no effect over a socket, because the connection is
 	// accepted before the fake sees it.
 	Refused = "refused"
@@ -60,6 +59,10 @@ const (
 const html = "<html><body>The server is out to lunch.</body></html>"
 
 func gateway(status int) fakeserver.Fault { return fakeserver.RawAnswer(status, "text/html", html) }
+
+// Dripping makes an answer take half a minute.
+var Dripping = Fault{Name: "reply_dripping", Description: "The call has its effect; the answer takes its time, byte by byte.",
+	Fault: fakeserver.DripReply(1, 500*time.Millisecond), Duration: 30 * time.Second}
 
 // anyEndpoint lists the faults that can hit every call.
 var anyEndpoint = []Fault{
@@ -73,7 +76,7 @@ var anyEndpoint = []Fault{
 	{Name: ReplyLost, Description: "The call has its effect; the connection closes before the answer.", Fault: fakeserver.LoseReply(fakeserver.CloseEarly())},
 	{Name: "reply_cut", Description: "The call has its effect; the answer breaks off.", Fault: fakeserver.TruncateReply(10)},
 	{Name: "reply_garbled", Description: "The call has its effect; the answer is no JSON.", Fault: fakeserver.LoseReply(fakeserver.RawAnswer(200, "application/json", `{"trace_id": `))},
-	{Name: Dripping, Description: "The call has its effect; the answer takes its time, byte by byte.", Fault: fakeserver.DripReply(1, 500*time.Millisecond), Duration: 30 * time.Second},
+	Dripping,
 	{Name: Silence, Description: "The call has no effect; no answer comes.", Fault: fakeserver.Hang(), Duration: Forever},
 	{Name: "reply_silent", Description: "The call has its effect; no answer comes.", Fault: fakeserver.LoseReply(fakeserver.Hang()), Duration: Forever},
 }
@@ -94,17 +97,14 @@ func For(endpoint *spec.Endpoint) []Fault {
 	return append(fitting, anyEndpoint...)
 }
 
-// Named returns the fault with a name, and the names of all faults.
-func Named(name string) (found Fault, names []string) {
+// All returns every fault once.
+func All() (all []Fault) {
 	for _, e := range spec.Endpoints {
 		for _, f := range For(e) {
-			if f.Name == name {
-				found = f
-			}
-			if !slices.Contains(names, f.Name) {
-				names = append(names, f.Name)
+			if !slices.ContainsFunc(all, func(known Fault) bool { return known.Name == f.Name }) {
+				all = append(all, f)
 			}
 		}
 	}
-	return found, names
+	return all
 }

@@ -384,9 +384,8 @@ func TestErrorsPage(t *testing.T) {
 // The page has the names that sweep prints.
 func TestSweepPageNamesEveryFault(t *testing.T) {
 	page := read(t, "docs/sweep.md")
-	_, names := faults.Named("")
-	for _, name := range append(names, "agent_gone", "fails") {
-		assert.Contains(t, page, "`"+name+"`", name)
+	for _, f := range append(faults.All(), faults.Fault{Name: "agent_gone"}, faults.Fault{Name: "fails"}) {
+		assert.Contains(t, page, "`"+f.Name+"`", f.Name)
 	}
 }
 

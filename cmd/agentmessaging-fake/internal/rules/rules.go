@@ -361,13 +361,18 @@ type namedFault struct{ fakeserver.Fault }
 // UnmarshalJSON finds the fault by its name.
 func (f *namedFault) UnmarshalJSON(raw []byte) error {
 	name, _ := strictjson.String(raw)
-	found, names := faults.Named(name)
-	if found.Name == "" || found.Name == faults.Refused {
-		names = slices.DeleteFunc(names, func(name string) bool { return name == faults.Refused })
-		return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
+	var names []string
+	for _, known := range faults.All() {
+		switch known.Name {
+		case faults.Refused: // a socket accepts a connection before the fake sees it
+		case name:
+			f.Fault = known.Fault
+			return nil
+		default:
+			names = append(names, known.Name)
+		}
 	}
-	f.Fault = found.Fault
-	return nil
+	return fmt.Errorf("must be one of %s", strings.Join(names, ", "))
 }
 
 // faultMembers has the members of all kinds. Package fakeserver refuses a value that a
