@@ -387,25 +387,23 @@ func (x Exchange) Answered(body []byte) Exchange {
 	return x
 }
 
-// Shown is all that an answer shows: its header, its body, and the decoded names and texts,
-// which JSON may have escaped.
-type Shown string
+// shown is all that an answer shows: its header, its body, and the decoded names and
+// texts, which JSON may have escaped.
+func (x Exchange) shown() string { return fmt.Sprint(x.Header, string(x.Body), x.Value) }
 
-// Shown returns all that the answer shows.
-func (x Exchange) Shown() Shown { return Shown(fmt.Sprint(x.Header, string(x.Body), x.Value)) }
-
-// Has reports whether one of the secrets is there. Case does not matter, since net/http
-// changes it in names of headers. An empty secret is none.
-func (s Shown) Has(secrets ...string) bool {
-	answer := strings.ToLower(string(s))
+// Shows reports whether the answer shows one of the secrets. Case does not matter, since
+// net/http changes it in names of headers. An empty secret is none.
+func (x Exchange) Shows(secrets ...string) bool {
+	answer := strings.ToLower(x.shown())
 	return slices.ContainsFunc(secrets, func(secret string) bool {
 		return secret != "" && strings.Contains(answer, strings.ToLower(secret))
 	})
 }
 
-// HasPart reports whether one of the secrets, or a part of it, is there: see hideParts.
-func (s Shown) HasPart(secrets ...string) bool {
-	return s.Has(secrets...) || hideParts(string(s), secrets...) != string(s)
+// ShowsPart reports whether the answer shows one of the secrets or a part of it: see
+// hideParts.
+func (x Exchange) ShowsPart(secrets ...string) bool {
+	return x.Shows(secrets...) || hideParts(x.shown(), secrets...) != x.shown()
 }
 
 // Clip shortens a text to 80 bytes. It replaces invalid UTF-8, because some cases send it
