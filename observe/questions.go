@@ -44,8 +44,7 @@ var questions = []question{
 
 	{id: "agent_of_another_key", costs: oneCreation, secondKey: true,
 		find: func(p *probe) any {
-			p.agent()
-			p.LastAgent = p.Agents[rawcall.Key{}]
+			p.agent() // the second key has none, so its call is about this one
 			return p.mustCall(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
 		}},
 	{id: "clear_nothing", costs: Spend{Requests: 3},
@@ -339,16 +338,12 @@ func fillWarmUps(p *probe) any {
 // answerRefusedWarmUp answers the questions about the refusal of a warm-up, and about a
 // wrong body while the limit on warm-ups is used up.
 func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
+	wrongBody := p.mustCall(rawcall.BadWarmUp, 400, 429)
 	if wait, _ := refused.RetryAfter(); p.callOnce(rawcall.ReadUnknownAgent).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*time.Minute {
 		p.giveUp("no clear answer: a limit on requests refused the warm-ups") // a limit per day, or one of few calls a minute
 	}
 	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(retryAfter(refused))
 	p.answer("warmup_limit_name", p.warmUpsName, refused)
-	wrongBody := p.mustCall(rawcall.BadWarmUp, 400, 429)
-	if wrongBody.Status == http.StatusTooManyRequests && retryAfter(wrongBody) <= 2*time.Minute { // a limit on requests
-		p.wait(2 * time.Minute)
-		wrongBody = p.mustCall(rawcall.BadWarmUp, 400, 429)
-	}
 	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
 	// A 409 shows that no provider key is stored, and that the spent limit is checked later.
 	p.conflicts = p.callOnce(rawcall.BYOKWarmUp).Status == http.StatusConflict
@@ -486,7 +481,6 @@ func spentByRefused(p *probe) any {
 	if p.meter == nil {
 		p.giveUp("no clear answer: it is not known how the minute counts")
 	}
-	p.agent()
 	p.emptyMinute()
 	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: a smaller difference may be chance if a limit opens step by step
 	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit}, {"404", rawcall.ReadUnknownAgent, 404, 4 * unit}}
