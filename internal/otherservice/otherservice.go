@@ -435,16 +435,12 @@ func (s *Service) wrong(fields string, object map[string]any) bool {
 			return true
 		}
 	}
-	return lacksRequired(fields, object) || fields == "llm" && object["api_key"] != nil && object["provider"] == nil
-}
-
-func lacksRequired(fields string, object map[string]any) bool {
 	for name, kind := range fieldsOf[fields] {
 		if strings.HasPrefix(kind, "!") && object[name] == nil {
 			return true
 		}
 	}
-	return false
+	return fields == "llm" && object["api_key"] != nil && object["provider"] == nil
 }
 
 func (s *Service) misfit(kind string, v any) bool {
