@@ -203,6 +203,9 @@ func (r *run) named(text string, calls []*Call) bool {
 	})
 }
 
+// isFrom reports whether the statement is the error of a call.
+func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, c.Err) }
+
 // vagueReports counts the reports that may be about anything: they are not the error of a
 // call, and name no message. A report that a restart repeats counts once.
 func (r *run) vagueReports(records ...*record) (n int) {

@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"cmp"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -97,21 +96,14 @@ func (c *config) validate() error {
 		}
 		known = append(known, Check(own.name))
 	}
-	var err error
 	for _, w := range c.without {
-		err = cmp.Or(err, w.validate(known))
-	}
-	return err
-}
-
-// validate returns what is wrong with a Without.
-func (w without) validate(known []Check) error {
-	if !slices.Contains(known, w.check) {
-		return fmt.Errorf("Without: there is no check %q; the checks are %q", w.check, known)
-	}
-	for _, e := range w.endpoints {
-		if !slices.ContainsFunc(spec.Endpoints[:], func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
-			return fmt.Errorf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
+		if !slices.Contains(known, w.check) {
+			return fmt.Errorf("Without: there is no check %q; the checks are %q", w.check, known)
+		}
+		for _, e := range w.endpoints {
+			if !slices.ContainsFunc(spec.Endpoints[:], func(row *spec.Endpoint) bool { return endpointOf(row) == e }) {
+				return fmt.Errorf("Without: there is no endpoint %q; the endpoints are constants of package fakeserver", e)
+			}
 		}
 	}
 	return nil

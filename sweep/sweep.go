@@ -33,9 +33,9 @@ import (
 //     run for each state that a death leaves.
 //   - execution.go runs the scenario once, with the transport of transport.go and the
 //     Env of env.go, and returns a record of it.
-//   - record.go defines the record, with the calls of call.go, the texts of the application
-//     (texts.go) and the state that it leaves (state.go). A run is a series of records: of
-//     the first execution and of the restarts.
+//   - record.go defines the record, with its calls, the texts of the application (texts.go)
+//     and the state that it leaves (state.go). A run is a series of records: of the first
+//     execution and of the restarts.
 //   - check.go reads records, and finds what is wrong. It runs no scenario.
 //   - report.go groups the findings by cause, and prints them.
 //
@@ -126,18 +126,18 @@ func (s *sweep) execute(x *execution) *record {
 // from several goroutines and which texts vary. The second run is the baseline.
 func (s *sweep) runBaseline() {
 	s.t.Helper()
-	var rows [2][]*record
-	for i := range rows {
+	var runs [2]run
+	for i := range runs {
 		from := nothingPersisted
 		for stage := range stages {
 			rec := s.execute(&execution{from: from, stage: stage, collectMoments: i == 1 && stage == 0 && !s.skip("dies")})
 			s.mustPass(rec)
-			rows[i], from = append(rows[i], rec), rec.left
+			runs[i].records, from = append(runs[i].records, rec), rec.left
 		}
-		s.singleGoroutine = !slices.ContainsFunc((&run{records: rows[0]}).calls(), func(c *Call) bool { return !c.fromScenario })
+		s.singleGoroutine = !slices.ContainsFunc(runs[0].calls(), func(c *Call) bool { return !c.fromScenario })
 	}
-	first, baseline := rows[0][0], rows[1][0]
-	*s.baseline = run{records: rows[1], repeat: rows[0], ordered: s.singleGoroutine && firstDifference(first.left.state.order, baseline.left.state.order, false) == ""}
+	first, baseline := runs[0].records[0], runs[1].records[0]
+	*s.baseline = run{records: runs[1].records, repeat: runs[0].records, ordered: s.singleGoroutine && firstDifference(first.left.state.order, baseline.left.state.order, false) == ""}
 	switch {
 	case len(baseline.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -145,7 +145,7 @@ func (s *sweep) runBaseline() {
 	case !slices.ContainsFunc(baseline.calls, (*Call).succeeded):
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
-	s.learnWhatVaries(rows)
+	s.learnWhatVaries()
 	if firstDifference(first.left.state.items, baseline.left.state.items, false) != "" {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
 		s.without = append(s.without, without{check: Truth}, without{check: Lost})
@@ -156,10 +156,10 @@ func (s *sweep) runBaseline() {
 // learnWhatVaries learns which words of a line vary even if nothing fails. It compares
 // the two runs without faults, and a third run in which each answer takes half a minute,
 // which shows the effect of waits.
-func (s *sweep) learnWhatVaries(rows [2][]*record) {
+func (s *sweep) learnWhatVaries() {
 	s.t.Helper()
 	for stage := range stages {
-		a, b := rows[0][stage], rows[1][stage]
+		a, b := s.baseline.repeat[stage], s.baseline.records[stage]
 		differing := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
 		if differing != nil && !s.singleGoroutine { // the order of goroutines may change the texts
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", differing[0], differing[1])
@@ -167,7 +167,7 @@ func (s *sweep) learnWhatVaries(rows [2][]*record) {
 			s.t.Fatalf("sweep: without faults, the scenario says %q and, the second time, %q: nobody can tell such lines from a report, so say them with Env.Log", differing[0], differing[1])
 		}
 	}
-	baseline := rows[1][0]
+	baseline := s.baseline.records[0]
 	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: baseline.calls[0].Name, fault: faults.Dripping, lasts: fromOn}})
 	if len(slow.calls) == len(baseline.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
 		s.baseline.varied.learn(slow.newStatements(baseline), baseline.newStatements(slow), func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })

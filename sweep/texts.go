@@ -1,7 +1,6 @@
 package sweep
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -24,9 +23,6 @@ type statement struct {
 	text string
 	err  error // the error given to Env.Reports
 }
-
-// isFrom reports whether the statement is the error of a call.
-func (t statement) isFrom(c *Call) bool { return c.failed() && errors.Is(t.err, c.Err) }
 
 // contains looks for a subject as whole words: "Order 10" is not about "Order 1".
 func (t statement) contains(subject string) bool {
