@@ -71,7 +71,7 @@ func (q question) ids() []string { return append([]string{q.id}, q.alsoAnswers..
 func (p *probe) ask(q question) {
 	why := p.lacks(q)
 	if why == "" {
-		why = p.find(q)
+		why = p.askWithin(q)
 	}
 	for _, id := range q.ids() {
 		if f := p.o.Decisions[id]; f.Answer == nil {
@@ -81,9 +81,9 @@ func (p *probe) ask(q question) {
 	}
 }
 
-// find runs the question's find within the requests that the question costs. If there is
-// no answer, it returns the reason.
-func (p *probe) find(q question) (why string) {
+// askWithin runs the question's find within the requests that the question costs. If there
+// is no answer, it returns the reason.
+func (p *probe) askWithin(q question) (why string) {
 	defer func() {
 		if ended := recover(); ended != nil {
 			reason, ours := ended.(unclear)
@@ -106,7 +106,7 @@ func (p *probe) find(q question) (why string) {
 // unclear says why a question has no answer.
 type unclear string
 
-// giveUp ends the current question without an answer. It panics, and find recovers.
+// giveUp ends the current question without an answer. It panics, and askWithin recovers.
 func (p *probe) giveUp(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
 // answer keeps the answer to a question, with the exchange that shows it as evidence. It

@@ -259,13 +259,13 @@ func (rec *record) keeps(id string) bool {
 // truth makes the check Truth. If the process died, the restarts have to do the work. They
 // may do some of it twice, which other checks judge, so only what is missing counts.
 func (r *run) truth(found reportFunc) {
-	baseline, done := r.records[0].baseline, r
+	baseline, judged := r.records[0].baseline, r
 	if !r.died() {
-		done = &run{records: r.records[:1]}
+		judged = &run{records: r.records[:1]}
 	}
-	got, want := done.last().left.state, baseline.records[0].left.state
-	takesAway := func(rec *record) bool { return firstDifference(rec.left.state.items, want.items, true) != "" } // without faults too
-	if len(done.last().left.gone) > 0 || len(done.reports()) > 0 || r.died() && slices.ContainsFunc(baseline.records, takesAway) {
+	got, want := judged.last().left.state, baseline.records[0].left.state
+	removes := func(rec *record) bool { return firstDifference(rec.left.state.items, want.items, true) != "" }
+	if len(judged.last().left.gone) > 0 || len(judged.reports()) > 0 || r.died() && slices.ContainsFunc(baseline.records, removes) {
 		return
 	}
 	differs := firstDifference(got.items, want.items, r.died())
@@ -348,11 +348,11 @@ func (r *run) allowedCount(leaves func(stage int) int) int {
 func (r *run) doubled(found reportFunc) {
 	last := r.last().left.state
 	for _, s := range last.subjects() {
-		unsaved := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // leaves out agents whose identifier a report names
+		handedOver := slices.DeleteFunc(s.calls(r.calls()), func(c *Call) bool { // creations whose agent a report names
 			return c.spec != spec.CreateAgent || !r.named(c.AgentID, nil)
 		})
 		allowed := max(1, r.allowedCount(func(stage int) int { return r.baselineRecords()[stage].left.state.copies[s] }))
-		if n := last.copies[s]; n-len(unsaved) > allowed && !r.doubtNamed(s) {
+		if n := last.copies[s]; n-len(handedOver) > allowed && !r.doubtNamed(s) {
 			again := ""
 			if r.died() {
 				again = "the restart did it again: "

@@ -48,9 +48,9 @@ type state struct {
 	order map[string]int // the messages of each agent, in their order
 	// copies counts each subject. A text counts in the conversation that has it most often,
 	// a customer_ref among all agents that no plan removed.
-	copies map[subject]int
-	byok   bool   // a provider key is stored
-	keys   string // the API keys and their state
+	copies  map[subject]int
+	byok    bool   // a provider key is stored
+	apiKeys string // their labels, plans and revocations
 }
 
 // subject identifies the purpose of a call: the text of a message, or the customer_ref of
@@ -96,7 +96,7 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 		s.order[order]++
 	}
 	for _, k := range fakeadmin.Of[fakeserver.Call](fake).Keys() {
-		s.keys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
+		s.apiKeys += fmt.Sprintf("%s %s %v;", k.Label, k.Plan, k.Revoked)
 	}
 	var b fakeserver.BYOK
 	if b, s.byok = fake.BYOK(fake.Key()); s.byok {
@@ -106,7 +106,7 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 }
 
 // Two states have the same key if an application cannot distinguish them.
-func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.items, s.keys) }
+func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.items, s.apiKeys) }
 
 // firstDifference names the first kind of thing that differs between two states, such as
 // "message"; "" if nothing differs. more says that got may have more than want.

@@ -201,8 +201,9 @@ func (s *Service) refusal(key *apiKey, now float64, ids []string) (wait int, nam
 	return wait, name
 }
 
-// flaw says why a call is refused.
-type flaw struct {
+// outcome is the status of an answer, and the error that a refused call meets. The zero
+// value means that no check refuses the call.
+type outcome struct {
 	status int
 	code   string
 }
@@ -226,7 +227,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // answer checks a call in the order that the decisions set. If nothing is wrong, it
 // carries the call out.
-func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]any) {
+func (s *Service) answer(header http.Header, r *http.Request) (outcome, map[string]any) {
 	now := float64(time.Now().UnixMilli()) / 1000
 	key := s.keys[r.Header.Get("Authorization")]
 	path := r.URL.EscapedPath()
@@ -234,11 +235,11 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 	known := slices.ContainsFunc(rawcall.Endpoints, func(e rawcall.Call) bool { _, _, ok := rawcall.Find(e.Method, path); return ok })
 	switch unknownMethod := s.Decides["unknown_method"].(int); {
 	case !known && (key != nil || s.yes("path_before_key")):
-		return flaw{404, "not_found"}, nil
+		return outcome{404, "not_found"}, nil
 	case key == nil:
-		return flaw{401, "unauthorized"}, nil
+		return outcome{401, "unauthorized"}, nil
 	case !found:
-		return flaw{unknownMethod, map[int]string{404: "not_found", 405: "method_not_allowed"}[unknownMethod]}, nil
+		return outcome{unknownMethod, map[int]string{404: "not_found", 405: "method_not_allowed"}[unknownMethod]}, nil
 	case !e.Limited():
 		if e.Name == "status" && s.member("refused_requests_spend", "status") == true {
 			s.spend(key, now, requests...)
@@ -246,7 +247,7 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 		return s.act(e.Name, key, nil, "")
 	}
 	body, bad := s.body(r, e)
-	f := s.flaw(e, key, body, bad, id)
+	f := s.check(e, key, body, bad, id)
 	asked, spent := s.cost(f, e, body)
 	if wait, name := s.refusal(key, now, asked); wait > 0 {
 		header.Set("Retry-After", strconv.Itoa(wait))
@@ -254,7 +255,7 @@ func (s *Service) answer(header http.Header, r *http.Request) (flaw, map[string]
 		if s.nameless {
 			delete(body, "limit_key")
 		}
-		return flaw{status: 429}, body
+		return outcome{status: 429}, body
 	}
 	s.spend(key, now, spent...)
 	if f.status != 0 {
@@ -273,7 +274,7 @@ var (
 )
 
 // cost returns which limits may refuse a call, and which it spends.
-func (s *Service) cost(f flaw, e rawcall.Call, body map[string]any) (asked, spent []string) {
+func (s *Service) cost(f outcome, e rawcall.Call, body map[string]any) (asked, spent []string) {
 	own := operations[e.Name]
 	if llm, _ := body["llm"].(map[string]any); llm["api_key"] != nil {
 		own = append(own, "byok_set_key_hour")
@@ -301,26 +302,27 @@ func (s *Service) agentOf(key *apiKey, id string) *agent {
 	return nil
 }
 
-func (s *Service) flaw(e rawcall.Call, key *apiKey, body map[string]any, bad bool, id string) flaw {
+// check returns the first check that refuses the call.
+func (s *Service) check(e rawcall.Call, key *apiKey, body map[string]any, bad bool, id string) outcome {
 	llm, _ := body["llm"].(map[string]any)
 	a := s.agentOf(key, id)
 	switch {
 	case id != "" && a == nil && (!bad || !s.yes("body_before_agent")):
-		return flaw{404, "not_found"}
+		return outcome{404, "not_found"}
 	case bad:
-		return flaw{400, "bad_request"}
+		return outcome{400, "bad_request"}
 	case e.Name == "warmup" && body["mode"] == "byok" && key.byok == nil:
-		return flaw{409, "byok_not_configured"}
+		return outcome{409, "byok_not_configured"}
 	case e.Name == "create-agent" && llm["mode"] == "byok" && key.byok == nil && llm["api_key"] == nil:
-		return flaw{400, "byok_not_configured"}
+		return outcome{400, "byok_not_configured"}
 	case e.Name == "send-message" && a.byok && key.byok == nil && s.Decides["byok_cleared"] != 200:
-		return flaw{s.Decides["byok_cleared"].(int), "byok_not_configured"}
+		return outcome{s.Decides["byok_cleared"].(int), "byok_not_configured"}
 	}
-	return flaw{}
+	return outcome{}
 }
 
 // act carries out a call that passed all checks.
-func (s *Service) act(name string, key *apiKey, body map[string]any, id string) (flaw, map[string]any) {
+func (s *Service) act(name string, key *apiKey, body map[string]any, id string) (outcome, map[string]any) {
 	a, reply := s.agentOf(key, id), map[string]any{"ok": true}
 	switch name {
 	case "status":
@@ -335,7 +337,7 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		reply["byok"], key.updated = s.config(key), key.updated.Truncate(time.Minute) // the service answers with finer times than it stores
 	case "clear-byok":
 		if key.byok == nil && s.Decides["clear_nothing"] == 404 {
-			return flaw{404, "not_found"}, nil
+			return outcome{404, "not_found"}, nil
 		}
 		key.byok = nil
 	case "create-agent":
@@ -358,7 +360,7 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		a.sms = s.member("sms_status", body["mode"].(string))
 		reply = map[string]any{"status": a.sms}
 	}
-	return flaw{status: 200}, reply
+	return outcome{status: 200}, reply
 }
 
 func (s *Service) config(key *apiKey) any {
