@@ -182,7 +182,7 @@ func TestSchedule(t *testing.T) {
 		"what the target lacks":       {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, newCase("fake/x", "", getStatus.is(200)), exact}, make([]bool, 5)},
 		"a second key":                {Target{SecondKey: "key-2"}, []testCase{ofTwoKeys}, []bool{true}},
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
-		"the default budget":          {Target{}, []testCase{costs(defaultBudget), costs(one)}, []bool{false, true}},
+		"the default budget":          {Target{}, []testCase{costs(Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}), costs(Spend{Requests: 41})}, []bool{true, false}},
 		"a budget for each fresh one": {Target{Fresh: fresh, Budget: one}, []testCase{costs(one), costs(one), costs(Spend{Requests: 2})}, []bool{true, true, false}},
 		"fresh ones do not wait":      {Target{Fresh: fresh}, []testCase{costs(Spend{Requests: 1e9}), costs(Spend{Wait: 1})}, []bool{true, false}},
 		"limits that nobody observed": {Target{}, []testCase{filling}, []bool{false}},
@@ -192,7 +192,7 @@ func TestSchedule(t *testing.T) {
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{newCase("", "", badCreation.is(400), createAgent.is(200)), newCase("", "", badCreation.is(400))}, []bool{false, true}},
 	} {
-		planned, _ := newSchedule(tt.cases, tt.target, nil)
+		planned, _ := newSchedule(tt.cases, tt.target.forCase(t), nil)
 		for i, c := range planned {
 			assert.Equal(t, tt.runs[i], c.leftOut == "", "%s: case %d: %s", name, i, c.leftOut)
 		}
@@ -291,6 +291,9 @@ func TestLiveRefusals(t *testing.T) {
 			})}
 			all := newShared(tt.wait)
 			err := tt.c.runOn(t.Context(), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: client, Abilities: tt.can}, all)
+			if tt.c.fillsLimit && tt.can == nil {
+				assert.Equal(t, tt.wait-time.Minute, all.wait, "a minute without calls comes first")
+			}
 			assert.False(t, all.agentFailed, "the next case may create the agent")
 			assert.Equal(t, tt.calls == 1 && !tt.skipped, breaks(err), err)
 			assert.Equal(t, tt.calls, calls, err)

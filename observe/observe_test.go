@@ -35,7 +35,8 @@ import (
 // The tests run for a short time, and spent a fifth of it on collecting garbage.
 func init() { debug.SetGCPercent(400) }
 
-var plenty = observe.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps: 10, Wait: time.Hour}
+// plenty needs no Wait: the targets have Abilities.
+var plenty = observe.Spend{Requests: 5000, Creations: 300, BYOKSets: 10, WarmUps: 10}
 
 // observedFake returns a fake as Run calls it, with its clock to move.
 func observedFake(t testing.TB, opts ...fakeserver.Option) (observe.Target, *fakeserver.Server) {
@@ -139,6 +140,7 @@ func TestFindsOtherAnswers(t *testing.T) {
 		assert.Greater(t, len(found[id]), 1, "answers to %s", id)
 	}
 	assert.Contains(t, strings.Join(found["refused_requests_spend"], " "), `"409"`)
+	assert.Contains(t, strings.Join(found["error_names"], " "), `"byok_not_configured":`)
 }
 
 // TestFile: the names of members in a file must not change.
@@ -155,6 +157,13 @@ func TestFile(t *testing.T) {
 		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`, string(rawcall.JSONOf(o)))
 	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 5ns of waiting", o.Spent.String())
 	assert.Equal(t, "1 request, 4 warm-ups", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 5}))
+	var flag observe.Spend
+	require.NoError(t, flag.Set("requests=1,byok=3,wait=5ns"))
+	assert.Equal(t, observe.Spend{Requests: 1, BYOKSets: 3, Wait: 5}, flag)
+	assert.ErrorContains(t, flag.Set("days=1"), "the parts are requests, ")
+	rest := asTheFake()
+	delete(rest.Decisions, "times")
+	assert.Equal(t, observe.Spend{Requests: 2, Creations: 1, Wait: time.Hour}, rest.Preview(observe.Target{}, observe.Spend{Requests: 99, Creations: 9, Wait: time.Hour}), "nothing fills a minute")
 	const ever = time.Duration(1<<63 - 1)
 	assert.Equal(t, ever, new(observe.Observation).Preview(observe.Target{}, observe.Spend{Requests: 99, Creations: 99, WarmUps: 99, Wait: ever}).Wait)
 	file := filepath.Join(t.TempDir(), "observed.json")
@@ -163,6 +172,7 @@ func TestFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, rawcall.JSONOf(o), rawcall.JSONOf(again))
 	o.Keep(again)
+	assert.Equal(t, observe.Spend{Requests: 2, Creations: 4, BYOKSets: 6, WarmUps: 8, Wait: 10}, o.Spent)
 	assert.Equal(t, []any{60, observe.Sight{Count: 18, Seen: "2026-01-31"}}, []any{o.Limits["key_minute"], o.Traffic["GET /v1/status 200"]}, "counts add up")
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
 	fewer := &observe.Observation{Limits: map[string]int{"key_minute": 50}}
@@ -182,6 +192,7 @@ func TestKeep(t *testing.T) {
 		{answer("4096"), observe.Finding{AtLeast: 3000}, "4096"},
 		{answer("4096"), observe.Finding{AtLeast: 5000}, "at least 5000"},
 		{observe.Finding{AtLeast: 3, AtMost: 5}, observe.Finding{}, "3 to 5"},
+		{observe.Finding{AtMost: 5}, observe.Finding{}, "at most 5"},
 		{answer(`{"a":1,"b":2}`), answer(`{"b":3,"c":4}`), `{"a":1,"b":3,"c":4}`},
 	} {
 		o := &observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.later}}
@@ -379,6 +390,7 @@ func TestOtherServices(t *testing.T) {
 				assert.NotEmpty(t, found.Evidence.Request+found.Evidence.Answer, "evidence of %s", id)
 				answers++
 			}
+			assert.Equal(t, seed%2 == 1, o.Decisions["agent_of_another_key"].Known(), "seed %d: with a second key", seed)
 			assert.Empty(t, o.Drift(decided(service.Decides)), "seed %d", seed)
 		})
 	}
@@ -504,6 +516,33 @@ func TestWatchOtherServices(t *testing.T) {
 	assert.Len(t, seen, 11, "questions that a Watcher answers: %v", seen)
 }
 
+// TestWatchStates: what a Watcher learns of a stored provider key depends on the calls
+// before.
+func TestWatchStates(t *testing.T) {
+	clear, set, read, create := rawcall.ClearBYOK, rawcall.SetBYOK, rawcall.GetBYOK, rawcall.CreationWithKey
+	for _, tt := range []struct {
+		calls                 []rawcall.Call
+		ofNothing, ofCreation bool
+	}{
+		{[]rawcall.Call{clear}, false, false},
+		{[]rawcall.Call{clear, clear}, true, false},
+		{[]rawcall.Call{read, clear}, true, false},
+		{[]rawcall.Call{clear, set, clear}, false, false},
+		{[]rawcall.Call{read, create, clear}, false, false},
+		{[]rawcall.Call{read, create, read}, false, true},
+		{[]rawcall.Call{set, create, read}, false, false},
+		{[]rawcall.Call{read, create, read, clear}, false, true},
+	} {
+		_, fake := observedFake(t)
+		w := observe.Watch(fake.Direct())
+		for _, c := range tt.calls {
+			calling(t, w, fake.Key(), "")(c)
+		}
+		learned := w.Observation().Decisions
+		assert.Equal(t, []bool{tt.ofNothing, tt.ofCreation}, []bool{learned["clear_nothing"].Known(), learned["creation_stores_key"].Known()}, "%v", tt)
+	}
+}
+
 // TestWatchForgets: of more than 10,000 agents it forgets all. It counts 300 sights at
 // most, and an Observation is a copy.
 func TestWatchForgets(t *testing.T) {
@@ -525,6 +564,7 @@ func TestWatchForgets(t *testing.T) {
 	assert.Nil(t, forgotten.Decisions["agent_of_another_key"].Answer)
 	learned := w.Observation().Decisions["agent_of_another_key"]
 	assert.Equal(t, "200", learned.String())
+	assert.Equal(t, `"unknown"`, forgotten.Decisions["times"].String(), "- is no time")
 	learned.Answer[0] = '4'
 	assert.Equal(t, "200", w.Observation().Decisions["agent_of_another_key"].String())
 	assert.Len(t, forgotten.Traffic, 300)
@@ -533,10 +573,11 @@ func TestWatchForgets(t *testing.T) {
 // TestWatchLongBody: a body of less than 64 KiB is read, a longer one is not.
 func TestWatchLongBody(t *testing.T) {
 	for length, known := range map[int]bool{64<<10 - 1: true, 64 << 10: false} {
-		body := fmt.Sprintf("%-*s", length, `{"error":"unauthorized","trace_id":"t"}`)
+		body := fmt.Sprintf("%-*s", length, `{"error":"unauthorized","reason":"send a Bearer token","trace_id":"t"}`)
 		w := observe.Watch(roundtrip.Answering(401, body))
 		calling(t, w, "sk-one", "")(rawcall.GetStatus)
 		assert.Equal(t, known, w.Observation().Decisions["error_names"].Known(), length)
+		assert.Contains(t, w.Observation().Traffic, "GET /v1/status 401", length)
 	}
 }
 
@@ -577,6 +618,7 @@ func TestWatchChangesNothing(t *testing.T) {
 			}
 		}
 		assert.Empty(t, w.Observation().Decisions, name)
+		assert.Equal(t, name == "418", w.Observation().Traffic["not documented: PUT /v1/byok 418"].Count > 0, name)
 	}
 	_, err := observe.Watch(nil).RoundTrip(&http.Request{})
 	assert.EqualError(t, err, "http: nil Request.URL")

@@ -139,6 +139,28 @@ var apps = []struct {
 		return errors.Join(forget404(e, send(e, id, "Hello")), remove(e, "lock"))
 	}},
 	{"a creation in doubt that is mentioned once", []string{"lost CreateAgent_1/reply_lost/once"}, broken(waitsForSomebody)},
+	{"an agent that nobody notes before it is there", []string{"lost agent CreateAgent_1/dies_arrived", "lost agent CreateAgent_1/reply_lost/from_on"}, func(e *sweep.Env) error {
+		if get(e, "agent") == "" {
+			if agent, err := e.Client.CreateAgent(e.Context(), agentmessaging.CreateAgentParams{}); err == nil {
+				return put(e, "agent", agent.ID)
+			}
+		}
+		_, err := e.Client.Status(e.Context()) // its error names no agent
+		return err
+	}},
+	{"a message that is in doubt until it is noted", nil, func(e *sweep.Env) error {
+		id, err := agentOf(e)
+		if err != nil || get(e, "work") == "sent" {
+			return err
+		}
+		if get(e, "work") != "" {
+			e.Told("it may arrive twice")
+		}
+		if err := errors.Join(put(e, "work", "sending"), send(e, id, "Hello")); err != nil {
+			return forget404(e, err)
+		}
+		return errors.Join(e.Point("sent"), put(e, "work", "sent"))
+	}},
 	{"a message that is dropped while a creation is in doubt", []string{"lost CreateAgent_1/dies_before,restart.SendMessage_1/limited_day/once"}, dropsInDoubt},
 	{"a batch that begins again", []string{"doubled SendMessage_1/reply_lost/once"}, beginsAgain},
 	{"texts that are never the same", nil, numbered()},

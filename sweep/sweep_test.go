@@ -335,13 +335,17 @@ func TestEnvIsATB(t *testing.T) {
 func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 	t.Parallel()
 	runs := run(t, func(e *sweep.Env) {
+		fmt.Fprint(e.Output(), "one\ntwo\n")
 		status(e)
 		_, err := e.Client.GetBYOK(e.Context())
 		e.Reports(err)
 		_, err = agentOf(e)
 		e.Reports(err)
 		status(e)
+		e.Reports(e.Point("end"))
 	}, sweep.InBubble(), sweep.Faults("bad_gateway", "not_found", "bad_request", "limited_day")).runs
+	assert.Regexp(t, "^one\ntwo\n", runs[""].Told)
+	assert.NotContains(t, runs["Status_1/bad_gateway/from_on"].Told, "end_1 fails", "a call's fault hits no point")
 	for plan, hit := range map[string]string{
 		"Status_1/bad_gateway/once":         "Status_1",
 		"Status_1/bad_gateway/call":         "Status_1 Status_1 Status_1",
