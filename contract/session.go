@@ -133,6 +133,9 @@ func (s *session) runStep(st step) error {
 	return nil
 }
 
+// unchecked precedes the rule of a case that ended before it could check its rule.
+const unchecked = "before this rule could be checked "
+
 // failure returns the error of the first problem: the broken rule, what is wrong, and the
 // exchange that shows it; nil if there is no problem. If the broken rule is not the
 // case's own rule, only the first case that meets the problem fails. The other cases are
@@ -155,12 +158,7 @@ func (s *session) failure(a answer, problems ...problem) error {
 	if first, again := s.shared.reported.LoadOrStore(met, s.running.ID); again {
 		return skipped(fmt.Sprintf("not checked: case %s shows a broken rule %s", first, p.rule))
 	}
-	return fmt.Errorf("%s\n%s", text, s.unchecked())
-}
-
-// unchecked names the rule of a case that ended before it could check its rule.
-func (s *session) unchecked() string {
-	return "before this rule could be checked " + s.running.Rule.String()
+	return fmt.Errorf("%s\n%s%s", text, unchecked, s.running.Rule)
 }
 
 // wait waits for the time of a step. With untilOpen this is the last Retry-After. It may
@@ -202,7 +200,7 @@ func (s *session) call(st step, i int) (answer, error) {
 		}
 		switch {
 		case err != nil:
-			return a, fmt.Errorf("%s %s got no answer: %s\n%s", st.Method, st.Path, rawcall.Cause(err), s.unchecked())
+			return a, fmt.Errorf("%s %s got no answer: %s\n%s%s", st.Method, st.Path, rawcall.Cause(err), unchecked, s.running.Rule)
 		case slices.Contains(st.statuses, a.Status):
 			return a, s.failure(a, s.bucketProblem(a, st, tries))
 		case a.Status == http.StatusOK && tries < s.givenBack(st):

@@ -66,6 +66,7 @@ var apps = []struct {
 	{"a key that is cleared before the next one", []string{"lost BYOK SetBYOK_1/bad_request/once", "lost BYOK ClearBYOK_1/dies_arrived"}, rotateOnce},
 	{"a key that is stored before it is noted", nil, after(keep("sk-today"), keep("sk-today"))},
 	{"a key that a restart believes stored", []string{"truth SetBYOK_1/dies_before"}, after(keep("sk-today"), tell())},
+	{"another key after a death", []string{"truth SetBYOK_1/dies_before"}, after(keep("sk-today"), keep("sk-tomorrow"))},
 	{"one of two customers with the same text after a death", []string{"truth SendMessage_1/dies_before"}, after(tell("mine", "other"), tell("mine"))},
 	{"one of two equal texts after a death", []string{"truth SendMessage_1/dies_before"}, after(tell("mine", "mine"), tell("mine"))},
 	{"another customer after a death", []string{"truth SendMessage_1/dies_before"}, after(tell("mine"), tell("other"))},
@@ -147,19 +148,6 @@ var apps = []struct {
 		}
 		_, err := e.Client.Status(e.Context()) // its error names no agent
 		return err
-	}},
-	{"a message that is in doubt until it is noted", nil, func(e *sweep.Env) error {
-		id, err := agentOf(e)
-		if err != nil || get(e, "work") == "sent" {
-			return err
-		}
-		if get(e, "work") != "" {
-			e.Told("it may arrive twice")
-		}
-		if err := errors.Join(put(e, "work", "sending"), send(e, id, "Hello")); err != nil {
-			return forget404(e, err)
-		}
-		return errors.Join(e.Point("sent"), put(e, "work", "sent"))
 	}},
 	{"a message that is dropped while a creation is in doubt", []string{"lost CreateAgent_1/dies_before,restart.SendMessage_1/limited_day/once"}, dropsInDoubt},
 	{"a batch that begins again", []string{"doubled SendMessage_1/reply_lost/once"}, beginsAgain},

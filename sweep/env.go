@@ -130,16 +130,13 @@ func (e *Env) finish() {
 	}
 }
 
-// recordFailure records a failed assertion as one report, even if its text has several lines.
-func (e *Env) recordFailure(text string) {
-	e.execution.addStatement(statement{kind: asserted, text: text})
-}
-
 // Error fails the run, like the other failing methods of testing.TB.
-func (e *Env) Error(args ...any) { e.recordFailure(fmt.Sprintln(args...)) }
+func (e *Env) Error(args ...any) { e.Errorf("%s", fmt.Sprintln(args...)) }
 
-// Errorf is Error with a format.
-func (e *Env) Errorf(format string, args ...any) { e.recordFailure(fmt.Sprintf(format, args...)) }
+// Errorf is Error with a format. The text is one report, even if it has several lines.
+func (e *Env) Errorf(format string, args ...any) {
+	e.execution.addStatement(statement{kind: asserted, text: fmt.Sprintf(format, args...)})
+}
 
 // Fatal is Error, and ends the scenario.
 func (e *Env) Fatal(args ...any) { e.Error(args...); runtime.Goexit() }
@@ -148,7 +145,7 @@ func (e *Env) Fatal(args ...any) { e.Error(args...); runtime.Goexit() }
 func (e *Env) Fatalf(format string, args ...any) { e.Errorf(format, args...); runtime.Goexit() }
 
 // Fail fails the run without a text.
-func (e *Env) Fail() { e.recordFailure("failed") }
+func (e *Env) Fail() { e.Errorf("failed") }
 
 // FailNow fails the run and ends the scenario.
 func (e *Env) FailNow() {

@@ -100,9 +100,14 @@ func (x *execution) execute() *record {
 }
 
 // run opens a fake with the state that the previous execution has left, and runs the
-// scenario on it.
+// scenario on it, after the time for which the application was down.
 func (x *execution) run(t *testing.T) {
-	fake := x.open()
+	fake := x.openAt(x.from.service)
+	if down := stages[x.stage].down; x.bubble {
+		time.Sleep(x.from.elapsed + down)
+	} else {
+		fake.Advance(down)
+	}
 	x.clock = x.clockOf(fake)
 	x.record.fake, x.record.begun = fake, fake.Now()
 	x.last = moment{name: "start/dies", when: "after its start", left: x.from}
@@ -135,18 +140,6 @@ func (s *setup) openAt(service []byte) *fakeserver.Server {
 	}
 	if err != nil {
 		panic("sweep: " + err.Error())
-	}
-	return fake
-}
-
-// open makes a fake with the state of the previous execution, or a new fake. It then
-// moves the clock to the time at which the application starts again.
-func (x *execution) open() *fakeserver.Server {
-	fake := x.openAt(x.from.service)
-	if down := stages[x.stage].down; x.bubble {
-		time.Sleep(x.from.elapsed + down)
-	} else {
-		fake.Advance(down)
 	}
 	return fake
 }
@@ -324,8 +317,8 @@ func (x *execution) persistedLocked(dir disk.Image) persisted {
 	if x.underWay > 0 {
 		fake = x.openAt(service.Bytes())
 		defer fake.Close()
+		x.noteProviderKeyLocked(fake)
 	}
-	x.noteProviderKeyLocked(fake)
 	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, left), seen: left.seen.clone(), elapsed: elapsed}
 }
 

@@ -340,8 +340,7 @@ func (r *run) diesAt(m moment) *run {
 func (s *sweep) faultsInRestart(dead *run, restarted *record, from persisted) {
 	for _, c := range restarted.calls {
 		for _, p := range plansInRestart(c) {
-			r := &run{name: dead.name + "," + p.String(), plan: p, records: slices.Clone(dead.records)}
-			s.finish(r, from, 1)
+			s.finish(&run{name: dead.name + "," + p.String(), plan: p, records: slices.Clone(dead.records)}, from, 1)
 		}
 	}
 }

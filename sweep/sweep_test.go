@@ -156,36 +156,27 @@ func TestReportOfADeath(t *testing.T) {
 	assert.Empty(t, run(t, again, append(quick, sweep.Without(sweep.Doubled))...).found, "a duplicate is not missing")
 }
 
-// A process can die at an Env.Point, and while it writes.
+// A process can die at an Env.Point, also at one that the service calls, and while it writes.
 func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	t.Parallel()
 	s := run(t, func(e *sweep.Env) {
-		e.Reports(errors.Join(put(e, "one", "1234"), e.Point("middle"), os.WriteFile(filepath.Join(e.Dir, "two1215581851"), []byte("5678"), 0o600)))
+		e.Reports(errors.Join(put(e, "one", mine(e)), e.Point("middle"), os.WriteFile(filepath.Join(e.Dir, "two1215581851"), []byte("5678"), 0o600)))
 		status(e)
-		e.Reports(errors.Join(remove(e, "one"), remove(e, "two1215581851"), os.WriteFile(filepath.Join(e.Dir, "lock"), []byte("mine"), 0o600), remove(e, "lock")))
+		e.Fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
+			return fakeserver.Reply{Text: fmt.Sprint(e.Point("early"), put(e, "seen", "yes"), e.Point("reply"))}
+		})
+		e.Reports(errors.Join(send(e, mine(e), "Hello"), remove(e, "one"), remove(e, "two1215581851"), os.WriteFile(filepath.Join(e.Dir, "lock"), []byte("mine"), 0o600), remove(e, "lock")))
 	}, quick...)
 	assert.NotContains(t, s.summary, "nothing is kept", "deaths leave files")
 	assert.Contains(t, s.summary, "some torn files were not tried", "nobody knows what was in the lock")
-	want := []string{"middle_1/dies", "middle_1/fails/once", "Status_1/dies_before", "middle_1/dies,restart.Status_1/refused/call"}
+	want := []string{"middle_1/dies", "reply_1/dies", "middle_1/fails/once", "Status_1/dies_before", "middle_1/dies,restart.Status_1/refused/call"}
 	if runtime.GOOS == "linux" {
 		want = append(want, "start/dies_one_was_not_yet_in_place", "middle_1/dies_two*_was_cut_in_half", "middle_1/dies_two*_was_empty")
 		assert.Empty(t, s.runs["middle_1/dies_two*_was_empty"].Calls, "the call comes after the write")
 	}
 	assert.Subset(t, s.plans, want)
 	assert.NotContains(t, s.plans, "start/dies_one_was_cut_in_half", "it is moved into place")
-}
-
-// A process can die at an Env.Point that the service calls while it is at work.
-func TestDeathsInsideTheService(t *testing.T) {
-	t.Parallel()
-	s := run(t, func(e *sweep.Env) {
-		e.Fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
-			return fakeserver.Reply{Text: fmt.Sprint(put(e, "seen", "yes"), e.Point("reply"))}
-		})
-		e.Reports(send(e, mine(e), "Hello"))
-	}, sweep.InBubble(), once, sweep.Faults("dies"))
-	require.Contains(t, s.plans, "reply_1/dies")
-	assert.Empty(t, s.runs["reply_1/dies"].Calls[0].Attempts, "it is under way")
+	assert.NotContains(t, s.plans, "early_1/dies", "it leaves the same as SendMessage_1/dies_before")
 }
 
 // A process that dies in the middle of a write leaves the states of the second column. An image
