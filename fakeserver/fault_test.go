@@ -378,6 +378,15 @@ func TestReplyFuncErrors(t *testing.T) {
 	}
 }
 
+// A test that is skipped after its set-up does not fail for a rule that it has not reached.
+func TestUnusedRequiredOfASkippedTest(t *testing.T) {
+	watch, fake, _ := newSpied(t)
+	fake.OnMessage().Required()
+	watch.skipped = true
+	watch.finish()
+	assert.Empty(t, watch.errors)
+}
+
 // A rule that is required and was never used fails the test with the call that came
 // nearest to it, and says what kept the rule from that call.
 func TestUnusedRequired(t *testing.T) {

@@ -394,9 +394,12 @@ type spy struct {
 	errors   []string
 	logs     []string
 	cleanups []func()
+	skipped  bool
 }
 
 func (s *spy) Helper() {}
+
+func (s *spy) Skipped() bool { return s.skipped }
 
 func (s *spy) Cleanup(f func()) { s.cleanups = append(s.cleanups, f) }
 
