@@ -33,14 +33,27 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
-// TestFake runs every case, each on a new fake whose clock waits for the case, and
-// without a connection in between: a day's calls take milliseconds.
+// TestFake runs every case but the days of the plans Pro and BYOK, each on a new fake whose
+// clock waits for the case, and without a connection in between.
 func TestFake(t *testing.T) {
 	target := Target{Fresh: func(tb testing.TB) Target { return directly(newFake(tb, fakeserver.WithCallLimit(0))) }}
-	if testing.Short() { // the day of a plan takes up to 50,000 calls
+	target.Budget = Spend{Requests: 4000, Creations: 200, BYOKSets: 20, WarmUps: 10}
+	if testing.Short() { // some days of the preview take 3000 calls
 		target.Budget = aDay
 	}
 	Run(t, target)
+}
+
+// TestDaysOfPlans: the cases that TestFake leaves out want the calls of interface 8.2, which the
+// fake allows. Only these numbers tell them from the day of a preview key, which TestFake runs.
+func TestDaysOfPlans(t *testing.T) {
+	fake := newFake(t)
+	for plan, perDay := range map[string]int{"pro": 10_000, "byok": 50_000} {
+		c := byID("8.2/" + plan + "/key_day")
+		assert.Equal(t, perDay+1, c.Spends.Requests, "%s: the last is refused", c.ID)
+		allowed := fake.Limits(fake.IssueKeyOn(plan, true))[1]
+		assert.Equal(t, fakeserver.LimitState{Key: fakeserver.LimitKeyDay, Max: perDay}, allowed, plan)
+	}
 }
 
 // TestFakeShared runs the cases one after the other on one target: as a live service

@@ -280,6 +280,7 @@ func (caller *Caller) Do(ctx context.Context, c Call) (Exchange, error) {
 	}
 	if c.Method == http.MethodGet { // net/http would repeat one without a body, which no budget counts
 		req.Body, req.GetBody = io.NopCloser(req.Body), nil
+		req.TransferEncoding = []string{"identity"} // else net/http starts a goroutine that looks whether the body is empty
 	}
 	caller.setHeader(req, c)
 	res, err := caller.clientOf(c).Do(req)
