@@ -244,7 +244,7 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 // No error and no CallInfo shows a secret. The status is unchanged, and RetryAfter is at
 // most a day.
 func FuzzAnswer(f *testing.F) {
-	f.Add(0, 200, "", strings.Repeat("x", 1<<20), -1)
+	f.Add(0, 200, "", strings.Repeat("x", 1<<17), -1)
 	for i, body := range []string{
 		anyReply, `{"ok":true,"byok":null,"trace_id":"t"}`, "", "null", "[]", "5", `"text"`, "<html><body>502</body></html>", `{"error":`,
 		`{}{}`, "\x00\xff", `{"AGENT_ID":"a"}`, `{"error":5,"trace_id":null,"limit_key":{},"reason":[]}`, `{}`,

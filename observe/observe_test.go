@@ -521,7 +521,8 @@ func TestWatchForgets(t *testing.T) {
 		return roundtrip.Answering(200, fmt.Sprintf(`{"agent_id":"a%d","status":"active","created_at":"-","updated_at":"-","trace_id":"t","m%[1]d":1}`, calls))(req)
 	}))
 	for range 10_002 {
-		res, err := w.RoundTrip(httptest.NewRequest("POST", "http://service.example/v1/agents", strings.NewReader("{}")))
+		req, _ := http.NewRequest("POST", "http://service.example/v1/agents", strings.NewReader("{}"))
+		res, err := w.RoundTrip(req)
 		require.NoError(t, err)
 		_, _ = io.Copy(io.Discard, res.Body)
 	}

@@ -333,7 +333,7 @@ func (caller *Caller) KeyOf(key Key) string {
 // Redact replaces every key in a text, in any case, and parts of the target's keys.
 func (caller *Caller) Redact(text string) string {
 	for _, secret := range append(slices.Collect(maps.Values(caller.Keys)), ProviderKey) {
-		if secret != "" {
+		if secret != "" && strings.Contains(strings.ToLower(text), strings.ToLower(secret)) {
 			text = regexp.MustCompile("(?i)"+regexp.QuoteMeta(secret)).ReplaceAllLiteralString(text, "[key]")
 		}
 	}
