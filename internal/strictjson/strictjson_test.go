@@ -1,12 +1,10 @@
 package strictjson
 
-import (
+import ( // not testify, which would link net/http into this binary
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 )
 
 // What encoding/json accepts in silence has a separate error.
@@ -22,7 +20,9 @@ func TestCheckMembers(t *testing.T) {
 		`{"\ud800":1}`:                      ErrLoneSurrogate,
 		`[{"b":{"a":1,"c":{},"\u0061":2}}]`: DuplicateError("a"),
 	} {
-		assert.Equal(t, want, CheckMembers([]byte(doc)), "%.80s", doc)
+		if got := CheckMembers([]byte(doc)); got != want {
+			t.Errorf("CheckMembers(%.80s) = %v, want %v", doc, got, want)
+		}
 	}
 }
 
@@ -39,18 +39,20 @@ func FuzzReadObject(f *testing.F) {
 		var want map[string]json.RawMessage
 		isObject := json.Unmarshal([]byte(doc), &want) == nil && want != nil
 		object, err := ReadObject([]byte(doc))
-		require.Equal(t, isObject, err == nil, "%q: %v", doc, err)
+		if isObject != (err == nil) {
+			t.Fatalf("ReadObject(%q): error %v, but encoding/json reads an object: %t", doc, err, isObject)
+		}
 		last := map[string]json.RawMessage{} // by names as encoding/json reads them
 		for _, m := range object {
 			last[string([]rune(string(m.Name)))] = m.Value
-			var text string
-			isText := m.Value[0] == '"' && assert.NoError(t, json.Unmarshal(m.Value, &text), doc)
-			read, ok := String(m.Value)
-			assert.Equal(t, isText, ok, doc)
-			assert.Equal(t, text, read, doc)
+			var want string
+			isText := m.Value[0] == '"' && json.Unmarshal(m.Value, &want) == nil
+			if got, ok := String(m.Value); ok != isText || got != want {
+				t.Errorf("String(%s) of %q = %q, %t, want %q, %t", m.Value, doc, got, ok, want, isText)
+			}
 		}
-		if isObject {
-			assert.Equal(t, want, last, doc)
+		if isObject && !reflect.DeepEqual(last, want) {
+			t.Errorf("ReadObject(%q) = %q, want %q", doc, last, want)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package agentmessagingtest_test
+package agentmessaging_test
 
 import (
 	"fmt"
@@ -9,9 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/agent-messaging-service/agentmessaging-go"
+	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/agentmessagingtest"
 )
+
+// The tests of package agentmessagingtest are here, because a further test binary costs more
+// than they do.
 
 // 130 messages are more than two minutes' worth (interface 8.1). They all
 // arrive, two minutes later by the fake's clock, at once by ours.
