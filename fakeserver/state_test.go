@@ -240,36 +240,46 @@ func frozen() fakeserver.Option {
 
 const anAgent = "/v1/agents/agent_000001"
 
-// A key that is used under two clocks, more than a day apart, fails the test, once. Its
-// limits start afresh, also one that Exhaust has closed. The limits of an address do so
-// without a report, and after a minute, because bubbles and the outside share the default
-// address.
+// TestTwoClocks: one call fills a limit of a call a minute, or Exhaust closes the day of the key,
+// and the next call comes by a clock that is behind.
 func TestTwoClocks(t *testing.T) {
-	now := time.Unix(year2040, 0)
-	clock := fakeserver.WithClock(func() time.Time { return now })
-	watch, fake, c := newSpied(t, clock, fakeserver.WithLimit("key_minute", 2), fakeserver.WithLimit("ip_minute", 4))
-	closed := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
-	fake.Exhaust(closed.key, "key_day")
-	other := c.with(fake.IssueKey(fakeserver.KeyOptions{}))
-	c.times(2, "GET", anAgent, noBody)
-	now = now.Add(-time.Minute)
-	other.times(2, "GET", anAgent, noBody)
-	c.with(fake.IssueKey(fakeserver.KeyOptions{})).call("GET", anAgent, noBody).wantLimited(t, "ip_minute", "120")
-	now = now.Add(-time.Nanosecond)
-	c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(2, "GET", anAgent, noBody)
-	now = now.Add(-24*time.Hour + time.Minute + 1) // a clock may be set back by as much
-	c.call("GET", anAgent, noBody).wantLimited(t, "key_minute", "86460")
-	fake.Exhaust(c.key, "key_day")
-	now = now.Add(-time.Nanosecond)
-	c.with(fake.IssueKey(fakeserver.KeyOptions{})).times(2, "GET", anAgent, noBody)
-	assert.NotContains(t, spent(fake.Limits(c.key, "192.0.2.1")), " +", "what is open for a call is shown as open")
-	assert.Empty(t, watch.errors)
-	c.times(1, "GET", anAgent, noBody)
-	require.Len(t, watch.errors, 1)
-	assert.Contains(t, watch.errors[0], "key_000001 was used under two clocks")
-	closed.times(1, "GET", anAgent, noBody)
-	c.call("GET", anAgent, noBody).wantLimited(t, "ip_minute", "60")
-	assert.Len(t, watch.errors, 2)
+	const day = 24 * time.Hour
+	for _, row := range []struct {
+		rule       string
+		exhausted  bool // the day of the key is closed, and no call was made
+		anotherKey bool // makes the next call, from the same address
+		behind     time.Duration
+		limit      string // that refuses the next call; "": it goes through
+		retryAfter string
+		reports    int // that the key was used under two clocks
+	}{
+		{rule: "a limit of a key goes on by a clock that is a day behind", behind: day, limit: "key_minute", retryAfter: "86460"},
+		{rule: "by one that is further behind it starts afresh, and the test fails", behind: day + 1, reports: 1},
+		{rule: "an exhausted limit stays closed", exhausted: true, behind: day, limit: "key_day", retryAfter: "172800"},
+		{rule: "an exhausted limit starts afresh too", exhausted: true, behind: day + 1, reports: 1},
+		{rule: "a limit of an address goes on by a clock that is a minute behind", anotherKey: true, behind: time.Minute, limit: "ip_minute", retryAfter: "120"},
+		{rule: "bubbles share the address, so it starts afresh without a report", anotherKey: true, behind: time.Minute + 1},
+	} {
+		now := time.Unix(year2040, 0)
+		clock := fakeserver.WithClock(func() time.Time { return now })
+		watch, fake, c := newSpied(t, clock, fakeserver.WithLimit("key_minute", 1), fakeserver.WithLimit("ip_minute", 1))
+		if row.exhausted {
+			fake.Exhaust(c.key, "key_day")
+		} else {
+			c.times(1, "GET", anAgent, noBody)
+		}
+		if row.anotherKey {
+			c = c.with(fake.IssueKey(fakeserver.KeyOptions{}))
+		}
+		now = now.Add(-row.behind)
+		shown := spent(fake.Limits(c.key, "192.0.2.1"))
+		assert.Equal(t, row.limit != "", strings.Contains(shown, " +"), "%s: Limits shows what is closed: %s", row.rule, shown)
+		r := c.call("GET", anAgent, noBody)
+		assert.Equal(t, []string{row.limit, row.retryAfter}, []string{r.text("limit_key"), r.header.Get("Retry-After")}, row.rule)
+		c.call("GET", anAgent, noBody)
+		assert.Equal(t, row.reports, strings.Count(strings.Join(watch.errors, ""), "key_000001 was used under two clocks"), row.rule)
+		assert.Len(t, watch.errors, row.reports, row.rule)
+	}
 }
 
 // A look at the limits by another clock, as from outside a bubble, changes nothing.

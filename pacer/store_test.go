@@ -178,44 +178,64 @@ func sharing(t *testing.T, limits []pacer.Limit, store pacer.Store, opts ...pace
 	return newPacer(t, limits, append(opts, pacer.WithStore(store, loadsim.Key))...)
 }
 
-// TestStoreAppears checks that a share that a process found by trial does not become the level
-// of the fleet.
+// TestStoreAppears checks that the shares that processes begin with, without the store, do not
+// become the level of the fleet.
 func TestStoreAppears(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := fleet(4)
+	s, _ := fleet(4)
+	s.Meanwhile = func(w *loadsim.World) {
+		time.Sleep(time.Minute)
+		assert.Zero(t, w.Fleet[0].State().Processes, "after a minute without the store")
+		time.Sleep(2 * time.Minute)
+		assert.Equal(t, 60.0, w.Fleet[0].State().Limits[0].Level, "two minutes later")
+	}
+	synctest.Test(t, func(*testing.T) {
 		s.Store.Kill(time.Minute)
-		early := sharing(t, pacer.PreviewLimits(), s.Store)
-		acquire(t, early, creation).Done(tooMany("", time.Hour))
-		s.Meanwhile = func(w *loadsim.World) {
-			time.Sleep(time.Minute)
-			assert.Zero(t, w.Fleet[0].State().Processes)
-			time.Sleep(2 * time.Minute)
-			assert.Equal(t, 60.0, w.Fleet[0].State().Limits[0].Level)
-		}
 		w := loadsim.Run(s)
-		assert.InDelta(t, 60, w.Measure(0, time.Minute).Accepted, 10, "each a quarter, to begin with")
+		assert.InDelta(t, 60, w.Measure(0, time.Minute).Accepted, 10, "each process a quarter")
 		assert.GreaterOrEqual(t, w.Measure(70*time.Second, s.Span).Used, 0.98)
+	})
+}
+
+// A refusal that came while the store was away holds back the other processes later.
+func TestRefusalReachesAStoreThatAppears(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		store.Kill(time.Minute)
+		early, other := sharing(t, pacer.PreviewLimits(), store), sharing(t, pacer.PreviewLimits(), store)
+		acquire(t, early, creation).Done(tooMany("", time.Hour))
+		time.Sleep(7 * time.Minute)
 		acquire(t, early, message) // it goes at once, while the pacer asks the store again
 		synctest.Wait()
-		refusal := wantRefusal(t, sharing(t, pacer.PreviewLimits(), s.Store), context.Background(), creation)
-		assert.InDelta(t, 3600-7*60, refusal.RetryAfter.Seconds(), 5, "its refusals reach the store")
-		s.Store.Kill(time.Hour)
-		lonely := sharing(t, perMinute(60), s.Store)
-		fill(t, lonely, 20*time.Second)
-		acquire(t, lonely, patient()).Done(tooMany("", 10*time.Second))
-		synctest.Wait()
-		assert.Less(t, level(lonely), 12.0, "its first refusals teach it its share")
-		busy := sharing(t, perMinute(60), s.Store)
-		fill(t, busy, 2*time.Minute)
-		acquire(t, busy, patient()).Done(tooMany("", time.Second))
-		synctest.Wait()
-		assert.InDelta(t, 0.8*15*1.5*1.5, level(busy), 0.1, "a refusal of a full window takes a fifth of what a quarter of 60 has grown to in two minutes")
-		time.Sleep(39 * time.Minute)
-		assert.InDelta(t, 27, level(busy), 0.1, "for 40 windows")
-		time.Sleep(time.Hour)
-		_, wait := ask(t, lonely, message)
-		assert.Equal(t, 2*time.Second, wait, "others may still be on their shares")
+		assert.InDelta(t, 53*time.Minute, wantRefusal(t, other, t.Context(), creation).RetryAfter, float64(5*s))
 	})
+}
+
+// Without the store, a process learns its share of 60 calls a minute from refusals, and keeps it
+// for 40 windows. When the store is back, its first call waits, because others may still be on
+// their shares.
+func TestRefusalsTeachAShare(t *testing.T) {
+	for name, tt := range map[string]struct {
+		calls, wait time.Duration // for which calls go before the refusal, and its Retry-After
+		level       float64
+	}{
+		"the first refusal": {20 * s, 10 * s, 8.9},
+		"a quarter that grew for two windows by a half, and lost one fifth": {2 * time.Minute, s, 0.8 * 15 * 1.5 * 1.5},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, began := loadsim.NewStore(), time.Now()
+			store.Kill(h)
+			p := sharing(t, perMinute(60), store)
+			fill(t, p, tt.calls)
+			acquire(t, p, patient()).Done(tooMany("", tt.wait))
+			synctest.Wait()
+			assert.InDelta(t, tt.level, level(p), 0.1, name)
+			time.Sleep(39 * time.Minute)
+			assert.InDelta(t, tt.level, level(p), 0.1, "%s: 39 windows later", name)
+			time.Sleep(time.Until(began.Add(2 * h)))
+			_, wait := ask(t, p, message)
+			assert.Equal(t, 2*s, wait, "%s: with the store", name)
+		})
+	}
 }
 
 // A process that is on its share knows only its own calls, so a refusal there does not lower the
