@@ -121,86 +121,108 @@ func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 // level returns the level of the first limit.
 func level(p *pacer.Pacer) float64 { return p.State().Limits[0].Level }
 
-func TestRefusalLowersTheLevelWhichClimbsAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		fill(t, p, 2*time.Minute)
-		refused, underWay := acquire(t, p, patient()), acquire(t, p, patient())
-		refused.Done(tooMany("", 15*time.Second))
-		held := level(p)
-		assert.InDelta(t, 44, held, 1, "as many as in the window that ends with the wait")
-		underWay.Done(tooMany("", 15*time.Second))
-		assert.Equal(t, held, level(p), "a call that was under way teaches nothing")
-		time.Sleep(2 * time.Minute)
-		assert.Equal(t, held, level(p), "it holds")
-		time.Sleep(3 * time.Minute / 4)
-		assert.InDelta(t, math.Sqrt(1.5)*held, level(p), 0.1, "half a window later, at 1.5 times a window")
-		time.Sleep(5 * time.Minute / 4)
-		assert.Equal(t, 60.0, level(p))
-		acquire(t, p, message).Done(tooMany("", 15*time.Second))
-		assert.Equal(t, 30.0, level(p), "never more than half at once")
-		for range 3 {
-			time.Sleep(time.Minute)
-			acquire(t, p, message).Done(tooMany("", s))
-		}
-		assert.Equal(t, 15.0, level(p), "a quarter at least")
-	})
+// TestHowFarRefusalsLowerTheLevel: of two calls under way, only the refusal of one counts.
+func TestHowFarRefusalsLowerTheLevel(t *testing.T) {
+	for to, tt := range map[string]struct {
+		full     bool // as many calls went before as may go
+		refusals int  // one a minute
+		level    float64
+	}{
+		"as many as in the window that ends with the wait": {true, 1, 45},
+		"a half at once, if fewer went":                    {false, 1, 30},
+		"a quarter at least":                               {false, 4, 15},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(t, perMinute(60))
+			if time.Sleep(2 * time.Minute); tt.full {
+				fill(t, p, 2*time.Minute)
+			}
+			for range tt.refusals {
+				refused, underWay := acquire(t, p, patient()), acquire(t, p, patient())
+				refused.Done(tooMany("", 15*s))
+				lowered := level(p)
+				underWay.Done(tooMany("", 15*s))
+				assert.Equal(t, lowered, level(p), "%s: the second refusal", to)
+				time.Sleep(time.Minute)
+			}
+			assert.InDelta(t, tt.level, level(p), 0.1, to)
+		})
+	}
 }
 
-// Refusals of a nearly full window space the calls, and end the burst after quiet. While calls
-// pass, the distance shrinks again.
-func TestRefusalsOfANearlyFullWindowSpaceTheCalls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		distance := func() float64 {
-			first, began := acquire(t, p, patient()), time.Now()
-			acquire(t, p, patient()).Done(accepted)
-			first.Done(accepted)
-			return time.Since(began).Seconds()
-		}
-		fill(t, p, 2*time.Minute)
-		assert.InDelta(t, 1+0.4/60, distance(), 0.001, "a guard of 0.4 s a window")
-		acquire(t, p, patient()).Done(tooMany("", time.Second))
-		acquire(t, p, patient()).Done(tooMany("", time.Second)) // ignored: the correction by the first had no time to work
-		assert.InDelta(t, 1+1.8*0.4/60, distance(), 0.001, "a refusal makes it 1.8 times as large")
-		for range 3 {
-			fill(t, p, 5*time.Second)
-			acquire(t, p, patient()).Done(tooMany("", time.Second))
-		}
-		assert.InDelta(t, 1+1.8*1.8*1.8*1.8*0.4/60, distance(), 0.01, "after four refusals")
-		assert.Equal(t, 60.0, level(p))
-		time.Sleep(10 * time.Minute)
-		assert.Equal(t, 1, use(t, p, message))
-		fill(t, p, time.Hour)
-		assert.InDelta(t, 1.013, distance(), 0.003, "calls that pass for an hour take most of it back")
-	})
-}
-
-// After its answer, a call has certainly reached the service. If the next one is refused
-// nevertheless, others use the limit, or it is lower.
-func TestCallGoesEarlyAfterAnAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		fill(t, p, 2*time.Minute)
-		for range 4 {
-			acquire(t, p, patient()).Done(tooMany("", time.Second))
-			fill(t, p, 5*time.Second)
-		}
-		answered := func(after time.Duration) float64 { // when the next call goes
-			permit, began := acquire(t, p, patient()), time.Now()
+// TestLevelClimbsAgain: after a refusal for 15 s the level holds for two windows, and then
+// climbs by a half in each.
+func TestLevelClimbsAgain(t *testing.T) {
+	for after, want := range map[time.Duration]float64{135 * s: 30, 165 * s: 30 * math.Sqrt(1.5), 240 * s: 60} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPacer(t, perMinute(60))
+			time.Sleep(2 * time.Minute) // a refusal in the first minute teaches nothing
+			acquire(t, p, message).Done(tooMany("", 15*s))
 			time.Sleep(after)
-			permit.Done(accepted)
-			acquire(t, p, patient()).Done(accepted)
-			return time.Since(began).Seconds()
-		}
-		// Sixty a minute are one a second, after the answer. Without an answer the four refusals
-		// have made it 7 % more.
-		assert.InDelta(t, 1.03, answered(30*time.Millisecond), 0.001)
-		assert.InDelta(t, 1.07, answered(900*time.Millisecond), 0.005, "too late to matter")
-		assert.Equal(t, 60.0, level(p))
-		acquire(t, p, patient()).Done(tooMany("", time.Second))
-		assert.InDelta(t, 57, level(p), 1, "as many as went in the last minute")
+			assert.InDelta(t, want, level(p), 0.1, "after %v", after)
+		})
+	}
+}
+
+// spaced returns a pacer for 60 calls a minute after refusals of a nearly full window. Each
+// comes twice, but the first had no time to work, so the second is ignored.
+func spaced(t *testing.T, refusals int) *pacer.Pacer {
+	t.Helper()
+	p := newPacer(t, perMinute(60))
+	fill(t, p, 2*time.Minute)
+	for range refusals {
+		acquire(t, p, patient()).Done(tooMany("", s))
+		acquire(t, p, patient()).Done(tooMany("", s))
+		fill(t, p, 5*s)
+	}
+	return p
+}
+
+// distance returns the seconds between two calls. The first is answered after some time.
+func distance(t *testing.T, p *pacer.Pacer, answered time.Duration) float64 {
+	t.Helper()
+	first, began := acquire(t, p, patient()), time.Now()
+	time.AfterFunc(answered, func() { first.Done(accepted) })
+	acquire(t, p, patient()).Done(accepted)
+	return time.Since(began).Seconds()
+}
+
+// TestRefusalsOfANearlyFullWindowSpaceTheCalls: a guard of 0.4 s a window becomes 1.8 times as
+// large with each refusal. The level stays.
+func TestRefusalsOfANearlyFullWindowSpaceTheCalls(t *testing.T) {
+	for refusals, guard := range []float64{0.4, 0.4 * 1.8, 0.4 * 1.8 * 1.8} {
+		synctest.Test(t, func(t *testing.T) {
+			p := spaced(t, refusals)
+			assert.InDelta(t, 1+guard/60, distance(t, p, 10*s), 0.001, "after %d refusals", refusals)
+			assert.Equal(t, 60.0, level(p), "after %d refusals", refusals)
+		})
+	}
+}
+
+// Such refusals also end the burst after quiet. Calls that pass for an hour take most of the
+// distance back.
+func TestSpacedCallsComeCloserAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := spaced(t, 4)
+		time.Sleep(10 * time.Minute)
+		assert.Equal(t, 1, use(t, p, message), "after quiet")
+		fill(t, p, time.Hour)
+		assert.InDelta(t, 1.013, distance(t, p, 10*s), 0.003)
 	})
+}
+
+// After its answer a call has certainly reached the service, so the next one goes, which has
+// to wait for 1.07 s otherwise. If it is refused nevertheless, others use the limit, or the
+// limit is lower: the level becomes the calls of the last minute.
+func TestCallGoesEarlyAfterAnAnswer(t *testing.T) {
+	for answered, want := range map[time.Duration]float64{30 * time.Millisecond: 1.03, 900 * time.Millisecond: 1.07} {
+		synctest.Test(t, func(t *testing.T) {
+			p := spaced(t, 4)
+			assert.InDelta(t, want, distance(t, p, answered), 0.005, "answered after %v", answered)
+			acquire(t, p, patient()).Done(tooMany("", s))
+			assert.InDelta(t, 57, level(p), 1, "answered after %v", answered)
+		})
+	}
 }
 
 // A service that refuses every fifth call, whatever came before, slows the calls down, but
@@ -244,8 +266,7 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 	}
 }
 
-// TestSetLimits checks that calls that were sent still count, that learned levels do not, and
-// that waiting calls go by the new limits.
+// Calls that were sent still count, and waiting calls go by the new limits.
 func TestSetLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(6))
@@ -257,19 +278,34 @@ func TestSetLimits(t *testing.T) {
 		begin := time.Now()
 		require.NoError(t, p.SetLimits(perMinute(600)))
 		w.group.Wait()
-		assert.Less(t, time.Since(begin), 3*time.Second)
+		assert.Less(t, time.Since(begin), 3*s)
 		assert.Equal(t, sent+20, p.State().Limits[0].Used)
-		fill(t, p, 2*time.Minute)
-		acquire(t, p, patient()).Done(tooMany("", 61*time.Second)) // rounded up
-		assert.Less(t, level(p), 600.0)
 		assert.Error(t, p.SetLimits(nil))
+	})
+}
+
+func TestSetLimitsForgetsLevels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(600))
+		fill(t, p, 2*time.Minute)
+		acquire(t, p, patient()).Done(tooMany("", 61*s)) // rounded up
+		assert.Less(t, level(p), 600.0)
 		require.NoError(t, p.SetLimits(perMinute(300)))
 		assert.Equal(t, 300.0, level(p))
-		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 2, Window: h}}))
-		assert.Zero(t, p.State().Limits[0].Used)
-		sent = use(t, p, message)
-		require.NoError(t, p.SetLimits([]pacer.Limit{{Key: "other", Max: 1, Window: h}}))
-		assert.Equal(t, sent, p.State().Limits[0].Used, "only the service knows when an hour starts again")
+	})
+}
+
+// Only the service knows when an hour starts again, so a new Max does not start it again.
+func TestSetLimitsKeepsTheHour(t *testing.T) {
+	hourly := func(n int) []pacer.Limit { return []pacer.Limit{{Key: "other", Max: n, Window: h}} }
+	synctest.Test(t, func(t *testing.T) {
+		p := newPacer(t, perMinute(60))
+		acquire(t, p, message)
+		require.NoError(t, p.SetLimits(hourly(2)))
+		assert.Zero(t, p.State().Limits[0].Used, "of another limit")
+		sent := use(t, p, message)
+		require.NoError(t, p.SetLimits(hourly(1)))
+		assert.Equal(t, sent, p.State().Limits[0].Used, "of the same limit with another Max")
 	})
 }
 

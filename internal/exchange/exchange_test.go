@@ -16,7 +16,6 @@ import (
 	"os"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -61,6 +60,7 @@ func packed(text string) string {
 // client has bodies that break off.
 func TestBodyIsReadToItsEnd(t *testing.T) {
 	const text = `{"ok":true}`
+	bound := strings.Repeat(" ", 1<<20)
 	for name, tt := range map[string]struct {
 		status       int // 0: 200
 		length       int64
@@ -77,7 +77,7 @@ func TestBodyIsReadToItsEnd(t *testing.T) {
 		"packed":                {length: 40, coding: "X-GZip", body: packed(text), want: text},
 		"not packed":            {length: 40, coding: "gzip", body: text, err: gzip.ErrHeader},
 		"packed, too much":      {length: -1, coding: "gzip", body: strings.Repeat(packed(""), 1<<17), err: errTooLarge},
-		"unpacks to too much":   {length: -1, coding: "gzip", body: packed(strings.Repeat(" ", 1<<21)), hangs: true, want: strings.Repeat(" ", 1<<20), err: errTooLarge},
+		"unpacks to too much":   {length: -1, coding: "gzip", body: packed(bound + bound), hangs: true, want: bound, err: errTooLarge},
 		"no end":                {length: int64(len(text)), body: text, hangs: true, want: text, elapsed: 5 * time.Second},
 		"late end of an error":  {status: http.StatusNotFound, length: 500, body: text, hangs: true, want: text, err: errLate, elapsed: 5 * time.Second},
 		"no end of an error":    {status: http.StatusNotFound, length: int64(len(text)), body: text, hangs: true, want: text, elapsed: 5 * time.Second},
@@ -192,104 +192,122 @@ func TestMayBeSent(t *testing.T) {
 	}
 }
 
+// sending is a transport on its way through a request. An act is one thing that it does then.
+type (
+	sending struct {
+		req   *http.Request
+		hooks *httptrace.ClientTrace
+		// Connections: two with HTTP/2, of which the second was not used before, and one with HTTP/1, without and with TLS.
+		http2, other, plain, tls net.Conn
+		err                      error // of a hook
+	}
+	act func(*sending)
+)
+
+func (s *sending) got(conn net.Conn) {
+	s.hooks.GotConn(httptrace.GotConnInfo{Conn: conn, Reused: conn != s.other})
+}
+
+var (
+	readsBody act = func(s *sending) { _, _ = io.ReadAll(s.req.Body) }
+	looks     act = func(s *sending) { s.hooks.GetConn("") }
+	getsHTTP2 act = func(s *sending) { s.got(s.http2) }
+	getsOther act = func(s *sending) { s.got(s.other) }
+	getsPlain act = func(s *sending) { s.got(s.plain) }
+	getsTLS   act = func(s *sending) { s.got(s.tls) }
+	writes    act = func(s *sending) { s.hooks.WroteHeaders() }
+	getsByte  act = func(s *sending) { s.hooks.GotFirstResponseByte() }
+	gets1xx   act = func(s *sending) {
+		for range 1001 { // one more than the client takes
+			s.err = s.hooks.Got1xxResponse(http.StatusProcessing, nil)
+		}
+	}
+	waits act = func(s *sending) { <-s.req.Context().Done() }
+)
+
 // failures are failures whose moment the fault matrix of the client cannot choose. Only what
 // cannot have reached the service counts as not sent.
 var failures = map[string]struct {
-	request string // method and body; "": GET
-	does    string // what the transport does, in turn: see TestFailures
-	err     error  // of the transport
-	missed  Missed // 0: Broken
-	sent    bool
-	instead error // what Answer.Err is, if not err
-	tries   int   // 0: one
-	closes  bool  // the client closes the connection
+	method string // "": GET, or POST with a body
+	body   string
+	// The Sender knows that its transport is net/http's, which may use HTTP/2 without TLS, or has run a hook before.
+	own, mayShare, ranHooks bool
+	does                    []act  // what the transport does before it fails
+	err                     error  // of the transport
+	missed                  Missed // 0: Broken
+	sent                    bool
+	instead                 error // what Answer.Err is, if not err
+	tries                   int   // 0: one
+	closes                  bool  // the client closes the connection
 }{
-	"turned away by a service that never answered": {does: "looks HTTP/2 wrote", err: errGoAway},
-	"another service turned a request away":        {does: "looks HTTP/2 wrote", err: fmt.Errorf("upstream: %w", errGoAway), sent: true},
-	"the service demands a certificate":            {request: "POST x", does: "looks other wrote reads", err: errAlert, missed: Denied},
-	"another alert":                                {does: "looks other wrote", err: &net.OpError{Op: "remote error", Err: io.EOF}, sent: true},
-	"the words of an alert, not the alert":         {does: "looks HTTP/2 wrote", err: &net.OpError{Op: "read", Err: errAlert.Err}, sent: true},
-	"another service refused a stream":             {does: "looks HTTP/2 wrote", err: errors.New("upstream: stream error: stream ID 1; REFUSED_STREAM; x"), sent: true},
-	"the stream was reset, not refused":            {does: "looks HTTP/2 wrote", err: errors.New("stream error: stream ID 1; CANCEL; received from peer"), sent: true},
-	"1xx without end":                              {does: "looks HTTP/2 wrote 1000 1", err: io.EOF, sent: true, instead: errTooManyInterim},
+	"turned away by a service that never answered": {does: []act{looks, getsHTTP2, writes}, err: errGoAway},
+	"another service turned a request away":        {does: []act{looks, getsHTTP2, writes}, err: fmt.Errorf("upstream: %w", errGoAway), sent: true},
+	"the service demands a certificate":            {body: "x", does: []act{looks, getsOther, writes, readsBody}, err: errAlert, missed: Denied},
+	"another alert":                                {does: []act{looks, getsOther, writes}, err: errOtherAlert, sent: true},
+	"the words of an alert, not the alert":         {does: []act{looks, getsHTTP2, writes}, err: errAlertWords, sent: true},
+	"another service refused a stream":             {does: []act{looks, getsHTTP2, writes}, err: errUpstreamRefusal, sent: true},
+	"the stream was reset, not refused":            {does: []act{looks, getsHTTP2, writes}, err: errStreamCancelled, sent: true},
 
-	"no room, finds another connection": {does: "looks HTTP/2 other", missed: NoAnswer, instead: errCrowded, tries: 50},
-	"no room, gives up":                 {does: "looks HTTP/2", err: errGaveUp, instead: errCrowded, tries: 50},
-	"no room, writes all the same":      {does: "looks HTTP/2 looks wrote", missed: NoAnswer, instead: context.Canceled, sent: true},
+	"1xx without end": {does: []act{looks, getsHTTP2, writes, gets1xx}, err: io.EOF, sent: true, instead: errTooManyInterim},
+
+	"no room, finds another connection": {does: []act{looks, getsHTTP2, getsOther}, missed: NoAnswer, instead: errCrowded, tries: 50},
+	"no room, gives up":                 {does: []act{looks, getsHTTP2}, err: errGaveUp, instead: errCrowded, tries: 50},
+	"no room, writes all the same":      {does: []act{looks, getsHTTP2, looks, writes}, missed: NoAnswer, instead: context.Canceled, sent: true},
 
 	// A connection for a repeat is closed, because net/http may write to it even after the
 	// try has ended. A connection for the first request, or for another after an answer, is
 	// not closed. Nor is one that may be HTTP/2 without TLS, which other requests share.
-	"repeats after an answer":  {does: "TLS wrote answer TLS", err: io.EOF, sent: true},
-	"repeats, with one answer": {does: "TLS wrote wrote answer TLS", sent: true, instead: errNoAnswer, closes: true},
-	"repeats on HTTP/2":        {does: "looks HTTP/2 wrote HTTP/2", sent: true, instead: errNoAnswer},
-	"repeats without TLS":      {does: "own plain wrote plain", sent: true, instead: errNoAnswer, closes: true},
-	"repeats, perhaps HTTP/2":  {does: "plain wrote plain", sent: true, instead: errNoAnswer},
-	"repeats HTTP/2":           {does: "own shared plain wrote plain", sent: true, instead: errNoAnswer},
+	"repeats after an answer":  {does: []act{getsTLS, writes, getsByte, getsTLS}, err: io.EOF, sent: true},
+	"repeats, with one answer": {does: []act{getsTLS, writes, writes, getsByte, getsTLS}, sent: true, instead: errNoAnswer, closes: true},
+	"repeats on HTTP/2":        {does: []act{looks, getsHTTP2, writes, getsHTTP2}, sent: true, instead: errNoAnswer},
+	"repeats without TLS":      {own: true, does: []act{getsPlain, writes, getsPlain}, sent: true, instead: errNoAnswer, closes: true},
+	"repeats, perhaps HTTP/2":  {does: []act{getsPlain, writes, getsPlain}, sent: true, instead: errNoAnswer},
+	"repeats HTTP/2":           {own: true, mayShare: true, does: []act{getsPlain, writes, getsPlain}, sent: true, instead: errNoAnswer},
 
 	// A transport may have sent a body that it has read by another protocol, which runs no
 	// hooks, and looked for a connection after that.
-	"net/http's dial, in place of another": {request: "POST x", does: "own looks TLS looks", err: os.ErrDeadlineExceeded, missed: NoAnswer},
-	"no room, read before":                 {request: "POST x", does: "reads looks HTTP/2 looks", err: io.EOF, sent: true},
-	"no room elsewhere, read before":       {request: "POST x", does: "reads looks HTTP/2 other", err: io.EOF, sent: true},
-	"no dial of a POST without a body":     {request: "POST", err: errDial, sent: true},
-	"refused by the transport, ended":      {request: "POST x", does: "waits", missed: NoAnswer, instead: context.DeadlineExceeded},
-	"a proxy, read before":                 {request: "POST x", does: "reads looks", err: proxyDenial{io.EOF}, sent: true},
-	"gives up, read before":                {request: "POST x", does: "reads looks HTTP/2", err: errGaveUp, sent: true},
-	"a connection that another looked for": {request: "POST x", does: "own hooked HTTP/2", err: io.EOF},
-	"registered, for some requests":        {request: "POST x", does: "own hooked", err: errDial, sent: true},
-	"its Proxy fails":                      {request: "POST x", does: "own hooked", err: errProxy},
-	"another service, and a TLS handshake": {err: tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}, sent: true, instead: http.ErrSchemeMismatch},
+	"a dial of net/http in place of another": {body: "x", own: true, does: []act{looks, getsTLS, looks}, err: errTimeout, missed: NoAnswer},
+	"no room, read before":                   {body: "x", does: []act{readsBody, looks, getsHTTP2}, err: io.EOF, sent: true},
+	"no room elsewhere, read before":         {body: "x", does: []act{readsBody, looks, getsHTTP2, getsOther}, err: io.EOF, sent: true},
+	"no dial of a POST without a body":       {method: "POST", err: errDial, sent: true},
+	"refused by the transport, ended":        {body: "x", does: []act{waits}, missed: NoAnswer, instead: context.DeadlineExceeded},
+	"a proxy, read before":                   {body: "x", does: []act{readsBody, looks}, err: proxyDenial{io.EOF}, sent: true},
+	"gives up, read before":                  {body: "x", does: []act{readsBody, looks, getsHTTP2}, err: errGaveUp, sent: true},
+	"a connection that another looked for":   {body: "x", own: true, ranHooks: true, does: []act{getsHTTP2}, err: io.EOF},
+	"registered, for some requests":          {body: "x", own: true, ranHooks: true, err: errDial, sent: true},
+	"its Proxy fails":                        {body: "x", own: true, ranHooks: true, err: errProxy},
+	"another service, and a TLS handshake":   {err: errNotTLS, sent: true, instead: http.ErrSchemeMismatch},
 }
 
 func TestFailures(t *testing.T) {
 	for name, tt := range failures {
 		synctest.Test(t, func(t *testing.T) {
-			conn, other := tls.Client(nil, nil), tls.Client(nil, nil)
 			near, far := net.Pipe()
 			go io.Copy(io.Discard, far)
 			defer near.Close()
-			conns := map[string]net.Conn{"HTTP/2": conn, "other": other, "plain": near, "TLS": tls.Client(near, new(tls.Config))}
+			s := sending{http2: tls.Client(nil, nil), other: tls.Client(nil, nil), plain: near, tls: tls.Client(near, new(tls.Config))}
 			var tried []*http.Request
-			transport := roundtrip.Func(func(req *http.Request) (_ *http.Response, err error) {
+			transport := roundtrip.Func(func(req *http.Request) (*http.Response, error) {
 				tried = append(tried, req)
-				hooks := httptrace.ContextClientTrace(req.Context())
-				for _, does := range strings.Fields(tt.does) {
-					switch does {
-					case "reads":
-						_, _ = io.ReadAll(req.Body)
-					case "looks":
-						hooks.GetConn("")
-					case "HTTP/2", "other", "plain", "TLS":
-						hooks.GotConn(httptrace.GotConnInfo{Conn: conns[does], Reused: does != "other"})
-					case "wrote":
-						hooks.WroteHeaders()
-					case "answer":
-						hooks.GotFirstResponseByte()
-					case "waits":
-						<-req.Context().Done()
-					}
-					hints, _ := strconv.Atoi(does)
-					for range hints {
-						err = hooks.Got1xxResponse(http.StatusProcessing, nil)
-					}
+				s.req, s.hooks, s.err = req, httptrace.ContextClientTrace(req.Context()), nil
+				for _, act := range tt.does {
+					act(&s)
 				}
-				return nil, cmp.Or(err, tt.err, req.Context().Err())
+				return nil, cmp.Or(s.err, tt.err, req.Context().Err())
 			})
 			sender := New(transport, nil)
 			own := &http.Transport{Protocols: new(http.Protocols), Proxy: func(*http.Request) (*url.URL, error) { return nil, errProxy }}
 			own.RegisterProtocol("other", transport)
-			own.Protocols.SetUnencryptedHTTP2(strings.Contains(tt.does, "shared"))
-			if strings.Contains(tt.does, "own") {
+			own.Protocols.SetUnencryptedHTTP2(tt.mayShare)
+			if tt.own {
 				sender.transport = own
 			}
-			sender.runsHooks.Store(strings.Contains(tt.does, "hooked"))
-			connections.Store(weak.Make(conn), newConnection())
-			connections.Store(weak.Make(other), newConnection())
-			method, body, _ := strings.Cut(cmp.Or(tt.request, "GET"), " ")
-			r := Request{Method: method, URL: &url.URL{Scheme: "other"}, Header: http.Header{}, Deadline: soon()}
-			if body != "" {
-				r.Body = []byte(body)
+			sender.runsHooks.Store(tt.ranHooks)
+			connections.Store(weak.Make(s.http2.(*tls.Conn)), newConnection())
+			connections.Store(weak.Make(s.other.(*tls.Conn)), newConnection())
+			r := Request{Method: cmp.Or(tt.method, "GET"), URL: &url.URL{Scheme: "other"}, Header: http.Header{}, Deadline: soon()}
+			if tt.body != "" {
+				r.Method, r.Body = "POST", []byte(tt.body)
 			}
 			answer := sender.Send(t.Context(), r)
 			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, Unprocessed: tt.tries > 1}
@@ -339,6 +357,13 @@ var (
 	errDial        = &net.OpError{Op: "dial", Err: io.EOF}
 	errProxy       = errors.New("no proxy")
 	errGaveUp      = errors.New("net/http: cannot rewind body after connection loss")
+	errTimeout     = os.ErrDeadlineExceeded
+	errNotTLS      = tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}
+
+	errOtherAlert      = &net.OpError{Op: "remote error", Err: io.EOF}
+	errAlertWords      = &net.OpError{Op: "read", Err: errAlert.Err}
+	errUpstreamRefusal = errors.New("upstream: stream error: stream ID 1; REFUSED_STREAM; x")
+	errStreamCancelled = errors.New("stream error: stream ID 1; CANCEL; received from peer")
 )
 
 func soon() time.Time { return time.Now().Add(time.Minute) }
