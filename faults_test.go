@@ -27,6 +27,7 @@ import (
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 )
 
 // A fault is a way in which a call goes wrong: a row of the matrix.
@@ -217,6 +218,29 @@ func TestRetryAfterMatrix(t *testing.T) {
 		page.row(strings.ReplaceAll("`"+value+"`", "``", "empty"), row[0], asked.String())
 	}
 	page.check(t, "retry-after")
+}
+
+// Package retryafter reads every form that services and proxies send. What is none of them asks
+// for no wait. TestRetryAfterMatrix has the usual ones.
+func TestRetryAfterForms(t *testing.T) {
+	now := time.Date(1994, time.November, 6, 8, 49, 0, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		" 2 ":                              2 * time.Second,
+		"0.0000000001":                     time.Nanosecond,
+		`"3"; "2"`:                         3 * time.Second,
+		"1, Sun, 06 Nov 1994 08:49:37 GMT": 37 * time.Second,
+		`"Sunday, 06-Nov-94 08:49:38 GMT", "Sun, 06 Nov 1994 08:49:37 GMT", 2`: 38 * time.Second,
+		"Fri, 31 Dec 9999 23:59:59 GMT":                                        retryafter.Longest,
+		"9223372037":                                                           retryafter.Longest, // more than a Duration holds
+		strings.Repeat("9", 400):                                               retryafter.Longest,
+		"Mon, 23 Nov 2026 07:01:00 UTC":                                        0, // not a date of HTTP
+		"1s, Inf, -Inf, -1e309, s, -0.5, 1_000, 1e3, 0x1p4, 1.2.3":             0,
+	} {
+		assert.Equal(t, want, retryafter.Read(http.Header{"Retry-After": {value}}, now), value)
+	}
+	dated := http.Header{"retry-after": {"Sun, 06 Nov 1994 08:49:37 GMT"}, "date": {"Sun, 06 Nov 1994 08:49:30 GMT", "today"}}
+	assert.Equal(t, 7*time.Second, retryafter.Read(dated, now), "from the answer's Date")
+	assert.Equal(t, 2*time.Hour, retryafter.Read(http.Header{"retry-after": {"1", "7200"}, "Retry-After": {"2"}}, now), "the longest of several")
 }
 
 // TestContextMatrix ends the context at each moment of a call.

@@ -38,9 +38,6 @@ import (
 func TestFake(t *testing.T) {
 	target := Target{Fresh: func(tb testing.TB) Target { return directly(newFake(tb, fakeserver.WithCallLimit(0))) }}
 	target.Budget = Spend{Requests: 4000, Creations: 200, BYOKSets: 20, WarmUps: 10}
-	if testing.Short() { // some days of the preview take 3000 calls
-		target.Budget = aDay
-	}
 	Run(t, target)
 }
 
