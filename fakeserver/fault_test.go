@@ -25,7 +25,9 @@ import (
 const (
 	whole   = `200 [application/json] {"reply_text":"ok","trace_id":"TRACE"}`
 	caught  = `,"reason":"injected by the test"}`
+	timeout = `504 [application/json] {"error":"gateway_timeout","trace_id":"TRACE"` + caught
 	limited = `{"error":"rate_limited","trace_id":"TRACE","limit_key":"key_`
+	minute  = limited + `minute"}`
 	date    = "Wed, 21 Oct 2099 07:28:00 GMT"
 )
 
@@ -47,15 +49,15 @@ var faults = []faultRow{
 	{fakeserver.RawAnswer(502, " text/html\t", "<html>"), "RawAnswer(502, 6 characters)", `502 [text/html] <html>`, "502", 0},
 	{fakeserver.RawAnswer(200, "", "<html>"), "RawAnswer(200, 6 characters)", `200 [] <html>`, "200", 0},
 	{fakeserver.RateLimited(date), "RateLimited(29 characters)", `429 [application/json ` + date + `] ` + limited + `day"}`, "429", 0},
-	{fakeserver.RateLimited("60"), `RateLimited("60")`, `429 [application/json 60] ` + limited + `minute"}`, "429", 0},
+	{fakeserver.RateLimited("60"), `RateLimited("60")`, `429 [application/json 60] ` + minute, "429", 0},
 	{fakeserver.RateLimited("99999999999"), `RateLimited("99999999999")`, `429 [application/json 99999999999] ` + limited + `day"}`, "429", 0},
-	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + limited + `minute"}`, "429", 0},
-	{fakeserver.Answer(429, ""), "Answer(429)", `429 [application/json 1] ` + limited + `minute"}`, "429", 0},
+	{fakeserver.RateLimited(" soon,\tperhaps "), "RateLimited(15 characters)", "429 [application/json soon,\tperhaps] " + minute, "429", 0},
+	{fakeserver.Answer(429, ""), "Answer(429)", `429 [application/json 1] ` + minute, "429", 0},
 	{fakeserver.Hang(), "Hang()", "Canceled", "no answer, hung", 0},
 	{fakeserver.CloseEarly(), "CloseEarly()", "EOF", "no answer, closed", 0},
 	{fakeserver.ResetConnection(), "ResetConnection()", "ECONNRESET", "no answer, reset", 0},
 	{fakeserver.Latency(time.Nanosecond), "Latency(1ns)", whole, "200", 1},
-	{fakeserver.LoseReply(fakeserver.Answer(504, "")), "LoseReply(Answer(504))", `504 [application/json] {"error":"gateway_timeout","trace_id":"TRACE"` + caught, "504, decided 200", 1},
+	{fakeserver.LoseReply(fakeserver.Answer(504, "")), "LoseReply(Answer(504))", timeout, "504, decided 200", 1},
 	{fakeserver.LoseReply(fakeserver.Hang()), "LoseReply(Hang())", "Canceled", "no answer, hung, decided 200", 1},
 	{fakeserver.LoseReply(fakeserver.CloseEarly()), "LoseReply(CloseEarly())", "EOF", "no answer, closed, decided 200", 1},
 	{fakeserver.LoseReply(fakeserver.ResetConnection()), "LoseReply(ResetConnection())", "ECONNRESET", "no answer, reset, decided 200", 1},
@@ -91,7 +93,8 @@ func TestFaults(t *testing.T) {
 				assert.Equal(t, 1, injection.Hits(), way)
 				call := fake.Calls(fakeserver.ByAgent(agent))[0]
 				assert.Regexp(t, "^https://", call.URL, way)
-				assert.Regexp(t, "^trace_000002 POST /v1/agents/agent_000001/messages key_000001: "+row.line+`( \[|[a-z_ ()]*: )`+regexp.QuoteMeta(row.name), call.String(), way)
+				line := "^trace_000002 POST /v1/agents/agent_000001/messages key_000001: " + row.line + `( \[|[a-z_ ()]*: )`
+				assert.Regexp(t, line+regexp.QuoteMeta(row.name), call.String(), way)
 				assert.Len(t, fake.Conversation(agent), row.runs, way)
 				assert.Equal(t, 200*row.runs, call.Status, way)
 			}
@@ -147,7 +150,9 @@ func TestRefusedConnection(t *testing.T) {
 		c.send(agent, "hello").wantOK(t) // the wire has a connection now
 		c.send(agent, "other").wantOK(t)
 		looked, hooks := 0, 0
-		trace := &httptrace.ClientTrace{GetConn: func(string) { looked++ }, GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ }}
+		trace := &httptrace.ClientTrace{
+			GetConn: func(string) { looked++ }, GotConn: func(httptrace.GotConnInfo) { hooks++ }, WroteHeaders: func() { hooks++ },
+		}
 		req := c.request("POST", "/v1/agents/"+agent+"/messages", `{"text":"hello"}`)
 		_, err := c.wire.RoundTrip(req.WithContext(httptrace.WithClientTrace(t.Context(), trace))) //nolint:bodyclose // there is none
 		assert.EqualError(t, err, "dial tcp fake:443: connect: connection refused", "not the name that tells what is missing")
@@ -244,7 +249,8 @@ func TestSentIsWhatLeft(t *testing.T) {
 			time.Sleep(time.Second)
 			under := fake.UnderWay()
 			require.Len(t, under, 1, row.fault)
-			assert.Equal(t, []any{begun, time.Time{}, row.bytes, false}, []any{under[0].Time, under[0].Sent.Ended, under[0].Sent.Bytes, under[0].Sent.Broke == "left"}, row.fault)
+			sent := under[0].Sent
+			assert.Equal(t, []any{begun, time.Time{}, row.bytes, false}, []any{under[0].Time, sent.Ended, sent.Bytes, sent.Broke == "left"}, row.fault)
 			assert.Contains(t, <-ended, "DeadlineExceeded", row.fault)
 			synctest.Wait()
 			assert.Empty(t, fake.UnderWay(), row.fault)
@@ -390,59 +396,75 @@ func TestUnusedRequiredOfASkippedTest(t *testing.T) {
 // A rule that is required and was never used fails the test with the call that came
 // nearest to it, and says what kept the rule from that call.
 func TestUnusedRequired(t *testing.T) {
-	const message = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, "
-	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier, "
-	const lost = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, "
-	const get = "trace_000004 GET /v1/agents/agent_000001 key_000001: "
+	const (
+		message  = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200"
+		refused  = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier"
+		lost     = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, closed: "
+		get      = "trace_000004 GET /v1/agents/agent_000001 key_000001: "
+		keyless  = "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token"
+		closes   = "CloseEarly() ended the connection without an answer; the call had no effect"
+		answers  = "Answer(404) answered in place of the service; the call had no effect"
+		refuses  = "RefuseConnection() refused the connection: nothing was sent"
+		injected = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))"
+	)
 	byAgent, byText, byGet := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning"), fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
 	panics := fakeserver.Where(func(fakeserver.Call) bool { panic("of the test") })
 	requires := fakeserver.Where(func(fakeserver.Call) bool { runtime.Goexit(); return true })
 	inject := func(f fake) *fakeserver.Injection { return f.Inject(fakeserver.Answer(503, ""), byGet).Required() }
-	const injected = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))"
 	for _, row := range []struct {
-		rule    string
-		matched int
-		nearest string
-		given   func(f fake, calls func())
+		rule      string
+		matched   int
+		call, why string // the nearest call, and what kept the rule from it
+		late      bool   // the rule is made after the calls
+		given     func(f fake)
 	}{
-		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, message + "not matched by ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
-		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused + "not matched by ByAgent(…), ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
-		{"OnMessage(ByAgent(agent_000009))", 0, refused + "which matches: the service refused it, or it came before the rule was made",
-			func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
-		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused + "not matched by " + panics.String() + ", " + requires.String(),
-			func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
-		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message + "which matches: the rule waits for match 2", func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
-		{injected, 0, get + "200, which matches: it came before the rule was made", func(f fake, calls func()) { calls(); inject(f) }},
-		{injected + ".From(3).Times(2)", 1, get + "200, which matches: the rule waits for match 3", func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
-		{injected + ".Chance(0, 7)", 1, get + "200, which matches: Chance ruled out the calls that it matched, or another rule acted on them", func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
-		{injected + ".Nth(1)", 1, get + "404: Answer(404) answered in place of the service; the call had no effect, which matches: another rule acted on match 1", func(f fake, calls func()) {
-			assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
-			f.Inject(fakeserver.Answer(404, ""), byGet)
-			calls()
-		}},
-		{"OnMessage()", 0, lost + "closed: CloseEarly() ended the connection without an answer; the call had no effect, which matches: CloseEarly() took the call before it reached the service", func(f fake, calls func()) {
-			f.OnMessage().Required()
-			f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
-			calls()
-		}},
-		{injected, 0, get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service",
-			func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
-		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
-			func(f fake, _ func()) {
+		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, message, "not matched by ByText(12 characters)", false,
+			func(f fake) { f.OnMessage(byAgent, byText).Required() }},
+		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused, "not matched by ByAgent(…), ByText(12 characters)", false,
+			func(f fake) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required() }},
+		{"OnMessage(ByAgent(agent_000009))", 0, refused, "which matches: the service refused it, or it came before the rule was made", false,
+			func(f fake) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required() }},
+		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused, "not matched by " + panics.String() + ", " + requires.String(), true,
+			func(f fake) { f.OnMessage(panics, requires).Required() }},
+		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message, "which matches: the rule waits for match 2", false,
+			func(f fake) { f.OnMessage(byAgent).Nth(2).Required() }},
+		{injected, 0, get + "200", "which matches: it came before the rule was made", true,
+			func(f fake) { inject(f) }},
+		{injected + ".From(3).Times(2)", 1, get + "200", "which matches: the rule waits for match 3", false,
+			func(f fake) { inject(f).Times(2).From(3) }},
+		{injected + ".Chance(0, 7)", 1, get + "200", "which matches: Chance ruled out the calls that it matched, or another rule acted on them", false,
+			func(f fake) { inject(f).Chance(0, 7) }},
+		{injected + ".Nth(1)", 1, get + "404: " + answers, "which matches: another rule acted on match 1", false,
+			func(f fake) {
+				assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
+				f.Inject(fakeserver.Answer(404, ""), byGet)
+			}},
+		{"OnMessage()", 0, lost + closes, "which matches: CloseEarly() took the call before it reached the service", false,
+			func(f fake) { f.OnMessage().Required(); f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello")) }},
+		{injected, 0, get + "no answer, refused: " + refuses, "which matches: RefuseConnection() took the call before it reached the service", false,
+			func(f fake) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet) }},
+		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, keyless,
+			"which matches: it came over a socket or before the rule was made, or its body cannot be seen yet", false,
+			func(f fake) {
 				f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
 				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
 			}},
 	} {
 		watch, fake, c := newSpied(t)
-		row.given(fake, func() {
-			c.agent(emptyBody)
-			for _, id := range []string{"agent_000001", "agent_000009"} {
-				_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
-			}
-			_ = seen(c.wire, c.request("GET", anAgent, noBody)) // no message, so never near to a script
-		})
+		if !row.late {
+			row.given(fake)
+		}
+		c.agent(emptyBody)
+		for _, id := range []string{"agent_000001", "agent_000009"} {
+			_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
+		}
+		_ = seen(c.wire, c.request("GET", anAgent, noBody)) // no message, so never near to a script
+		if row.late {
+			row.given(fake)
+		}
 		watch.finish()
-		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s", row.rule, row.matched, row.nearest)
+		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s, %s",
+			row.rule, row.matched, row.call, row.why)
 		require.Len(t, watch.errors, 1, row.rule)
 		assert.Equal(t, want, regexp.MustCompile(`(go:)\d+( is)`).ReplaceAllString(watch.errors[0], "${1}LINE${2}"))
 	}
