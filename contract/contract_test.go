@@ -173,10 +173,12 @@ func TestCases(t *testing.T) {
 
 // TestSchedule: which cases of a list run on a target.
 func TestSchedule(t *testing.T) {
-	one := Spend{Requests: 1}
+	one, creation := Spend{Requests: 1}, Spend{Requests: 1, Creations: 1}
 	costs := func(s Spend) testCase { return testCase{Spends: s} }
 	ofAgent, filling, exact := testCase{Spends: one, agent: true}, testCase{Spends: one, fillsLimit: true}, newCase("", "", getStatus.is(200).opensIn(0))
 	ofTwoKeys, ofTwoAddresses := newCase("", "", getStatus.is(200).by(another)), newCase("", "", getStatus.is(200).from(otherIP))
+	ofThreeKeys, decision := newCase("", "", getStatus.is(200).by(third)), newCase("fake/x", "", getStatus.is(200))
+	oneOfEach := []testCase{costs(Spend{Creations: 1}), costs(Spend{BYOKSets: 1}), costs(Spend{WarmUps: 1}), costs(Spend{Wait: 1})}
 	fresh := func(testing.TB) Target { return Target{} }
 	for name, tt := range map[string]struct {
 		target Target
@@ -184,16 +186,16 @@ func TestSchedule(t *testing.T) {
 		runs   []bool
 	}{
 		"the core before all":         {Target{Budget: one}, []testCase{costs(one), {Spends: one, ID: "4.7/read"}}, []bool{false, true}},
-		"every part has an end":       {Target{Budget: Spend{Requests: 9}}, []testCase{costs(Spend{Creations: 1}), costs(Spend{BYOKSets: 1}), costs(Spend{WarmUps: 1}), costs(Spend{Wait: 1})}, make([]bool, 4)},
+		"every part has an end":       {Target{Budget: Spend{Requests: 9}}, oneOfEach, make([]bool, 4)},
 		"a clock that can be moved":   {Target{Budget: one, Abilities: nothing{}}, []testCase{costs(Spend{Requests: 1, Wait: day})}, []bool{true}},
 		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{ofAgent, ofAgent}, []bool{true, true}},
 		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{ofAgent}, []bool{false}},
-		"an agent counts as 20 calls": {Target{Budget: Spend{Requests: 19, Creations: 1}}, []testCase{costs(Spend{Requests: 1, Creations: 1}), costs(Spend{Requests: 19})}, []bool{false, true}},
-		"what the target lacks":       {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, newCase("fake/x", "", getStatus.is(200)), exact}, make([]bool, 5)},
+		"an agent counts as 20 calls": {Target{Budget: Spend{Requests: 19, Creations: 1}}, []testCase{costs(creation), costs(Spend{Requests: 19})}, []bool{false, true}},
+		"what the target lacks":       {Target{}, []testCase{ofThreeKeys, ofTwoKeys, ofTwoAddresses, decision, exact}, make([]bool, 5)},
 		"a second key":                {Target{SecondKey: "key-2"}, []testCase{ofTwoKeys}, []bool{true}},
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}), costs(Spend{Requests: 41})}, []bool{true, false}},
-		"a budget for each fresh one": {Target{Fresh: fresh, Budget: one}, []testCase{costs(one), costs(one), costs(Spend{Requests: 2})}, []bool{true, true, false}},
+		"each fresh one has a budget": {Target{Fresh: fresh, Budget: one}, []testCase{costs(one), costs(one), costs(Spend{Requests: 2})}, []bool{true, true, false}},
 		"fresh ones do not wait":      {Target{Fresh: fresh}, []testCase{costs(Spend{Requests: 1e9}), costs(Spend{Wait: 1})}, []bool{true, false}},
 		"limits that nobody observed": {Target{}, []testCase{filling}, []bool{false}},
 		"limits by a clock":           {Target{Observed: observed("windows", `"aligned"`, 60)}, []testCase{filling}, []bool{false}},
@@ -233,7 +235,8 @@ func TestProgress(t *testing.T) {
 // TestUnusable: a target without an answer, or one that refuses the key, breaks no rule.
 func TestUnusable(t *testing.T) {
 	ofStatus, ofAgent := newCase("", "", getStatus.is(200)), newCase("", "", readAgent.is(200))
-	noProxy := &url.Error{Op: "parse", URL: "http://user:canary@proxy:x", Err: errors.New(`invalid port ":x" after host`)}
+	const invalid = `invalid port ":x" after host`
+	noProxy := &url.Error{Op: "parse", URL: "http://user:canary@proxy:x", Err: errors.New(invalid)}
 	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, noProxy }}
 	for _, tt := range []struct {
 		c         testCase
@@ -243,8 +246,8 @@ func TestUnusable(t *testing.T) {
 		want      string
 	}{
 		{ofStatus, roundtrip.Answering(502, "<html>"), 3, "want status 200; interface 4.1 lists no 502", "whether the service is up: 502 without JSON"},
-		{ofStatus, silent, 3, "got no answer: invalid port \":x\" after host\n", "check Target.BaseURL and whether the service is up: invalid port \":x\" after host"},
-		{ofAgent, silent, 2, "got no answer: invalid port \":x\" after host\n", "an earlier case could not create the agent"}, // which is not tried again
+		{ofStatus, silent, 3, "got no answer: " + invalid + "\n", "check Target.BaseURL and whether the service is up: " + invalid},
+		{ofAgent, silent, 2, "got no answer: " + invalid + "\n", "an earlier case could not create the agent"}, // which is not tried again
 		{ofStatus, roundtrip.Answering(401, `{"error":"unauthorized"}`), 1, "", "refuses Target.Key: 401"},
 		{newCase("", "", setBYOK.is(200)), roundtrip.Answering(503, `{"error":"byok_off"}`), 1, "", "BYOK is not available on the target"},
 	} {
@@ -360,10 +363,10 @@ func TestFailurePrintsRule(t *testing.T) {
 		says   string
 	}{
 		{"5/credential-revoked/enable-sms", set("version", "region", "eu"), "(interface 4.1): Response: ok (boolean), service", ""},
-		{"7/body-invalid/send-message/array", calls(createAgent, on(200, func(r *reply) { r.status = 201 })), "(interface 4): Every success status is 200.", ""},
-		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(400, "bad_request") }), "(interface 7): 400 | Bad request", ""},
+		{"7/body-invalid/send-message/array", calls(createAgent, on(200, status(201))), "(interface 4): Every success status is 200.", ""},
+		{"4.6/byok-set-earlier", calls(setBYOK, badRequest), "(interface 7): 400 | Bad request", ""},
 		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(500, strings.Repeat("x", 10_000)) }), "(interface 7): Which endpoints can return which status", ""},
-		{"fake/operation/refused-warmup", on(409, func(r *reply) { r.status = 200 }), "(interface 7): 409 | Warm-up in byok mode", ""},
+		{"fake/operation/refused-warmup", on(409, status(200)), "(interface 7): 409 | Warm-up in byok mode", ""},
 		{"4.8/reply", func(r *reply) { r.header.Set("Content-Type", "text/html") }, "(interface 1): All request", ""},
 		{"8.1/warmup_key_hour", retryAfter(func(n int) string { return strconv.Itoa(n - 2) }), "(interface 7): 429 | Rate limited; carries",
 			"want status 200 after a wait of exactly 59m58s, which Retry-After"},
@@ -662,6 +665,9 @@ func set(where, name string, value any) func(*reply) {
 }
 
 func badRequest(r *reply) { r.refuse(400, "bad_request") }
+
+// status sets the status, and leaves the body.
+func status(status int) func(*reply) { return func(r *reply) { r.status = status } }
 
 // retryAfter changes the Retry-After of an answer that has one.
 func retryAfter(other func(seconds int) string) func(*reply) {

@@ -45,6 +45,8 @@ var start = time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const s = time.Second
 
+type times = []time.Duration
+
 func limitOf(kind string, most int) limit {
 	u := new(Usage)
 	burst, bucket := Bucket(kind)
@@ -60,19 +62,19 @@ func TestWindows(t *testing.T) {
 		now, opens time.Duration
 		max        int
 	}{
-		{rule: "a window begins with its first call", kind: "fixed", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 90 * s},
-		{rule: "a new window begins with the first call after the old one", kind: "fixed", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
-		{rule: "below the maximum the next call passes", kind: "fixed", at: []time.Duration{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
-		{rule: "each call counts for a minute", kind: "sliding", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 140 * s},
-		{rule: "a call that read the clock earlier counts with the last", kind: "sliding", at: []time.Duration{0, -s}, max: 2, opens: 60 * s},
-		{rule: "a window begins with a minute of the clock", kind: "aligned", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
-		{rule: "a call of the window before counts in part, by how much of that window is less than a minute ago", kind: "weighted", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
-		{rule: "nothing counts of the windows before that", kind: "weighted", at: []time.Duration{0, 0}, now: 130 * s, max: 2, opens: 130 * s},
-		{rule: "three calls count as one when two thirds of the window have passed", kind: "weighted", at: []time.Duration{0, -s, 0}, max: 2, opens: 100 * s},
-		{rule: "each call empties the bucket by one", kind: "token bucket of 1", at: []time.Duration{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 150 * s},
-		{rule: "a full bucket gains no more", kind: "token bucket", at: []time.Duration{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
-		{rule: "a bucket holds as many calls as the limit allows", kind: "token bucket", at: []time.Duration{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
-		{rule: "a bucket of 2 holds two calls", kind: "token bucket of 2", at: []time.Duration{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 55 * s},
+		{rule: "a window begins with its first call", kind: "fixed", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 90 * s},
+		{rule: "a new window begins with the first call after the old one", kind: "fixed", at: times{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
+		{rule: "below the maximum the next call passes", kind: "fixed", at: times{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
+		{rule: "each call counts for a minute", kind: "sliding", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 140 * s},
+		{rule: "a call that read the clock earlier counts with the last", kind: "sliding", at: times{0, -s}, max: 2, opens: 60 * s},
+		{rule: "a window begins with a minute of the clock", kind: "aligned", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
+		{rule: "a call of the window before counts by the share of that window in the last minute", kind: "weighted", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
+		{rule: "nothing counts of the windows before that", kind: "weighted", at: times{0, 0}, now: 130 * s, max: 2, opens: 130 * s},
+		{rule: "three calls count as one when two thirds of the window have passed", kind: "weighted", at: times{0, -s, 0}, max: 2, opens: 100 * s},
+		{rule: "each call empties the bucket by one", kind: "token bucket of 1", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 150 * s},
+		{rule: "a full bucket gains no more", kind: "token bucket", at: times{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
+		{rule: "a bucket holds as many calls as the limit allows", kind: "token bucket", at: times{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
+		{rule: "a bucket of 2 holds two calls", kind: "token bucket of 2", at: times{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 55 * s},
 	} {
 		l := limitOf(row.kind, row.max)
 		for _, at := range row.at {
@@ -85,7 +87,8 @@ func TestWindows(t *testing.T) {
 
 // A part of a call counts as a call.
 func TestUsed(t *testing.T) {
-	fixed, weighted, bucket, lifted := limitOf(decisions.WindowsFixed, 60), limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
+	fixed, weighted := limitOf(decisions.WindowsFixed, 60), limitOf(decisions.WindowsWeighted, 60)
+	bucket, lifted := limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
 	for range 9 {
 		fixed.count(start.Add(-30 * s))
 		weighted.count(start)
