@@ -147,9 +147,8 @@ func adding(a fakeserver.Agent) func(fake) { return func(f fake) { f.AddAgent(f.
 func exchanging(e fakeserver.Exchange) func(fake) {
 	return func(f fake) { f.AddExchanges("agent_000001", e) }
 }
-
-func storing(key string, byok fakeserver.BYOK) func(fake) {
-	return func(f fake) { f.StoreBYOK(f.Key(), key, byok) }
+func storing(key string, b fakeserver.BYOK) func(fake) {
+	return func(f fake) { f.StoreBYOK(f.Key(), key, b) }
 }
 
 // Each misuse panics with a sentence that names the method.

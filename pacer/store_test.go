@@ -222,10 +222,12 @@ func TestRefusalsTeachAShare(t *testing.T) {
 		"a quarter that grew for two windows by a half, and lost one fifth": {2 * time.Minute, s, 0.8 * 15 * 1.5 * 1.5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			store, began := loadsim.NewStore(), time.Now()
+			loads, began := 0, time.Now()
+			store := &broken{Store: loadsim.NewStore(), spoil: func(*loaded) { loads++ }}
 			store.Kill(h)
 			p := sharing(t, perMinute(60), store)
 			fill(t, p, tt.calls)
+			assert.InDelta(t, tt.calls.Seconds()/1.7, loads, 3, "%s: it asks the store every 1.7 s", name)
 			acquire(t, p, patient()).Done(tooMany("", tt.wait))
 			synctest.Wait()
 			assert.InDelta(t, tt.level, level(p), 0.1, name)
@@ -236,28 +238,6 @@ func TestRefusalsTeachAShare(t *testing.T) {
 			assert.Equal(t, 2*s, wait, "%s: with the store", name)
 		})
 	}
-}
-
-// A process that is on its share knows only its own calls, so a refusal there does not lower the
-// level of all processes.
-func TestLevelOfAShare(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		loads := 0
-		store := &broken{Store: loadsim.NewStore(), spoil: func(*loaded) { loads++ }}
-		p, other := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
-		acquire(t, p, message)
-		acquire(t, other, message)
-		store.Kill(3 * time.Minute)
-		loads = 0
-		fill(t, p, 2*time.Minute)
-		assert.InDelta(t, 70, loads, 5, "it asks the store every 1.7 s")
-		acquire(t, p, patient()).Done(tooMany("", 30*time.Second))
-		assert.Less(t, level(p), 60.0, "on its share")
-		time.Sleep(90 * time.Second)
-		acquire(t, p, patient())
-		assert.True(t, p.State().StoreDown.IsZero())
-		assert.Equal(t, 60.0, level(p), "with the store")
-	})
 }
 
 // TestWayToTheStore checks that a process takes the store's time for that of half the way,

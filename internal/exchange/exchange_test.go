@@ -323,25 +323,6 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// On a connection that the service has used before, a GOAWAY shows that it did not process the
-// request, and so does a repeat by net/http on another connection.
-func TestUnprocessed(t *testing.T) {
-	for _, tt := range []struct {
-		repeat, sameConn bool
-		err              error
-		want             bool
-	}{
-		{err: io.EOF},
-		{err: errGoAway, want: true},
-		{repeat: true, err: io.EOF, want: true},
-		{repeat: true, sameConn: true, err: io.EOF},
-	} {
-		known := facts{http2: true, reused: true, everAnswered: true, headers: 1, repeat: tt.repeat, sameConn: tt.sameConn}
-		answer, _ := known.failure(tt.err)
-		assert.Equal(t, tt.want, answer.Unprocessed, "%+v", tt)
-	}
-}
-
 // A try may be refused again, by a hook that runs late.
 func TestFirstRefusalCounts(t *testing.T) {
 	rt := &roundTrip{sender: new(Sender), ctx: t.Context(), stop: func() {}}
