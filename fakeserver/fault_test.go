@@ -396,75 +396,59 @@ func TestUnusedRequiredOfASkippedTest(t *testing.T) {
 // A rule that is required and was never used fails the test with the call that came
 // nearest to it, and says what kept the rule from that call.
 func TestUnusedRequired(t *testing.T) {
-	const (
-		message  = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200"
-		refused  = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier"
-		lost     = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, closed: "
-		get      = "trace_000004 GET /v1/agents/agent_000001 key_000001: "
-		keyless  = "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token"
-		closes   = "CloseEarly() ended the connection without an answer; the call had no effect"
-		answers  = "Answer(404) answered in place of the service; the call had no effect"
-		refuses  = "RefuseConnection() refused the connection: nothing was sent"
-		injected = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))"
-	)
+	const message = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, "
+	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier, "
+	const lost = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, "
+	const get = "trace_000004 GET /v1/agents/agent_000001 key_000001: "
 	byAgent, byText, byGet := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning"), fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
 	panics := fakeserver.Where(func(fakeserver.Call) bool { panic("of the test") })
 	requires := fakeserver.Where(func(fakeserver.Call) bool { runtime.Goexit(); return true })
 	inject := func(f fake) *fakeserver.Injection { return f.Inject(fakeserver.Answer(503, ""), byGet).Required() }
+	const injected = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))"
 	for _, row := range []struct {
-		rule      string
-		matched   int
-		call, why string // the nearest call, and what kept the rule from it
-		late      bool   // the rule is made after the calls
-		given     func(f fake)
+		rule    string
+		matched int
+		nearest string
+		given   func(f fake, calls func())
 	}{
-		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, message, "not matched by ByText(12 characters)", false,
-			func(f fake) { f.OnMessage(byAgent, byText).Required() }},
-		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused, "not matched by ByAgent(…), ByText(12 characters)", false,
-			func(f fake) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required() }},
-		{"OnMessage(ByAgent(agent_000009))", 0, refused, "which matches: the service refused it, or it came before the rule was made", false,
-			func(f fake) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required() }},
-		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused, "not matched by " + panics.String() + ", " + requires.String(), true,
-			func(f fake) { f.OnMessage(panics, requires).Required() }},
-		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message, "which matches: the rule waits for match 2", false,
-			func(f fake) { f.OnMessage(byAgent).Nth(2).Required() }},
-		{injected, 0, get + "200", "which matches: it came before the rule was made", true,
-			func(f fake) { inject(f) }},
-		{injected + ".From(3).Times(2)", 1, get + "200", "which matches: the rule waits for match 3", false,
-			func(f fake) { inject(f).Times(2).From(3) }},
-		{injected + ".Chance(0, 7)", 1, get + "200", "which matches: Chance ruled out the calls that it matched, or another rule acted on them", false,
-			func(f fake) { inject(f).Chance(0, 7) }},
-		{injected + ".Nth(1)", 1, get + "404: " + answers, "which matches: another rule acted on match 1", false,
-			func(f fake) {
-				assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
-				f.Inject(fakeserver.Answer(404, ""), byGet)
-			}},
-		{"OnMessage()", 0, lost + closes, "which matches: CloseEarly() took the call before it reached the service", false,
-			func(f fake) { f.OnMessage().Required(); f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello")) }},
-		{injected, 0, get + "no answer, refused: " + refuses, "which matches: RefuseConnection() took the call before it reached the service", false,
-			func(f fake) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet) }},
-		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, keyless,
-			"which matches: it came over a socket or before the rule was made, or its body cannot be seen yet", false,
-			func(f fake) {
+		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, message + "not matched by ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
+		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused + "not matched by ByAgent(…), ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
+		{"OnMessage(ByAgent(agent_000009))", 0, refused + "which matches: the service refused it, or it came before the rule was made",
+			func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
+		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused + "not matched by " + panics.String() + ", " + requires.String(),
+			func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
+		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message + "which matches: the rule waits for match 2", func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
+		{injected, 0, get + "200, which matches: it came before the rule was made", func(f fake, calls func()) { calls(); inject(f) }},
+		{injected + ".From(3).Times(2)", 1, get + "200, which matches: the rule waits for match 3", func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
+		{injected + ".Chance(0, 7)", 1, get + "200, which matches: Chance ruled out the calls that it matched, or another rule acted on them", func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
+		{injected + ".Nth(1)", 1, get + "404: Answer(404) answered in place of the service; the call had no effect, which matches: another rule acted on match 1", func(f fake, calls func()) {
+			assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
+			f.Inject(fakeserver.Answer(404, ""), byGet)
+			calls()
+		}},
+		{"OnMessage()", 0, lost + "closed: CloseEarly() ended the connection without an answer; the call had no effect, which matches: CloseEarly() took the call before it reached the service", func(f fake, calls func()) {
+			f.OnMessage().Required()
+			f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
+			calls()
+		}},
+		{injected, 0, get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service",
+			func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
+		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
+			func(f fake, _ func()) {
 				f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
 				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
 			}},
 	} {
 		watch, fake, c := newSpied(t)
-		if !row.late {
-			row.given(fake)
-		}
-		c.agent(emptyBody)
-		for _, id := range []string{"agent_000001", "agent_000009"} {
-			_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
-		}
-		_ = seen(c.wire, c.request("GET", anAgent, noBody)) // no message, so never near to a script
-		if row.late {
-			row.given(fake)
-		}
+		row.given(fake, func() {
+			c.agent(emptyBody)
+			for _, id := range []string{"agent_000001", "agent_000009"} {
+				_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
+			}
+			_ = seen(c.wire, c.request("GET", anAgent, noBody)) // no message, so never near to a script
+		})
 		watch.finish()
-		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s, %s",
-			row.rule, row.matched, row.call, row.why)
+		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s", row.rule, row.matched, row.nearest)
 		require.Len(t, watch.errors, 1, row.rule)
 		assert.Equal(t, want, regexp.MustCompile(`(go:)\d+( is)`).ReplaceAllString(watch.errors[0], "${1}LINE${2}"))
 	}

@@ -31,9 +31,7 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 		_, err := fakeserver.Open(fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{%q:{"answer":%s}}}`, id, answer)))
 		assert.ErrorContains(t, err, `fakeserver: Like: "`+id+`": `, answer)
 	}
-	for _, file := range []string{
-		`{`, `{}`, `{"format":2}`, `[]`, `{"format":1,"decisions":[]}`, `{"format":1,"decisions":{"metadata_cap":{"at_least":9,"at_most":8}}}`,
-	} {
+	for _, file := range []string{`{`, `{}`, `{"format":2}`, `[]`, `{"format":1,"decisions":[]}`, `{"format":1,"decisions":{"metadata_cap":{"at_least":9,"at_most":8}}}`} {
 		_, err := fakeserver.Open(fakeserver.Like([]byte(file)))
 		assert.ErrorContains(t, err, "fakeserver: Like: ", file)
 	}
@@ -46,8 +44,7 @@ func TestLikeWithBounds(t *testing.T) {
 		`"at_least":3100`: "4096", `"at_least":65536`: "65536", `"at_most":6`: "6", `"at_least":5000,"at_most":6000`: "5000",
 		`"answer":8192`: "8192",
 	} {
-		const file = `{"format":1,"decisions":{"metadata_cap":{%s},"windows":{"at_least":3},"unknown_method":{"at_least":450}}}`
-		fake, _ := newFake(t, fakeserver.Like(fmt.Appendf(nil, file, bounds)))
+		fake, _ := newFake(t, fakeserver.Like(fmt.Appendf(nil, `{"format":1,"decisions":{"metadata_cap":{%s},"windows":{"at_least":3},"unknown_method":{"at_least":450}}}`, bounds)))
 		for _, d := range fake.Decisions() {
 			isCap := d.ID == "metadata_cap"
 			assert.Equal(t, []bool{isCap && d.Answer == "8192", isCap && d.Answer != "8192"}, []bool{d.Observed, d.Inferred}, d.ID)
@@ -144,12 +141,6 @@ type fake = *fakeserver.Server
 var tooLong = strings.Repeat("é", 4001)
 
 func adding(a fakeserver.Agent) func(fake) { return func(f fake) { f.AddAgent(f.Key(), a) } }
-func exchanging(e fakeserver.Exchange) func(fake) {
-	return func(f fake) { f.AddExchanges("agent_000001", e) }
-}
-func storing(key string, b fakeserver.BYOK) func(fake) {
-	return func(f fake) { f.StoreBYOK(f.Key(), key, b) }
-}
 
 // Each misuse panics with a sentence that names the method.
 var misuses = map[string]func(fake){
@@ -177,25 +168,24 @@ var misuses = map[string]func(fake){
 	"ByAgent: the identifier is empty":                                        func(f fake) { fakeserver.ByAgent("") },
 	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
 	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },
+	"AddExchanges: Text: at most 4000 characters":                             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: tooLong}) },
+	"AddExchanges: every text must be valid UTF-8":                            func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Warnings: []string{"\xff"}}) },
 	"SetSMS: every text must be valid UTF-8":                                  func(f fake) { f.SetSMS("agent_000001", "active", "\xff") },
+	"StoreBYOK: every text must be valid UTF-8":                               func(f fake) { f.StoreBYOK(f.Key(), "sk-canary", fakeserver.BYOK{Provider: "openai", Label: "\xff"}) },
+	"StoreBYOK: a provider key is required":                                   func(f fake) { f.StoreBYOK(f.Key(), "", fakeserver.BYOK{Provider: "openai"}) },
+	"Provider: one of openai_compat":                                          func(f fake) { f.StoreBYOK(f.Key(), "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
 	"Change: the function is nil":                                             func(f fake) { fakeserver.Change("x", nil) },
 	"OnCall: the function is nil":                                             func(f fake) { f.OnCall(nil) },
 	"AwaitCalls: 0 calls cannot be waited for":                                func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
 	"AwaitCalls: the context is nil":                                          func(f fake) { _, _ = f.AwaitCalls(context.Context(nil), 1) },
 	"ServeHTTP: the Server is the zero Server":                                func(fake) { new(fakeserver.Server).ServeHTTP(nil, nil) },
 
-	"AddExchanges: Text: at most 4000 characters":  exchanging(fakeserver.Exchange{Text: tooLong}),
-	"AddExchanges: every text must be valid UTF-8": exchanging(fakeserver.Exchange{Warnings: []string{"\xff"}}),
-	"StoreBYOK: every text must be valid UTF-8":    storing("sk-canary", fakeserver.BYOK{Provider: "openai", Label: "\xff"}),
-	"StoreBYOK: a provider key is required":        storing("", fakeserver.BYOK{Provider: "openai"}),
-	"Provider: one of openai_compat":               storing("amk_x", fakeserver.BYOK{Provider: "amk_x"}),
-
 	"AddAgent: the ID must not be a dot segment":       adding(fakeserver.Agent{ID: ".."}),
 	"the ID must not contain a slash":                  adding(fakeserver.Agent{ID: "a%2Fb"}),
 	"the ID must not contain control characters":       adding(fakeserver.Agent{ID: "\xff"}),
 	"AddAgent: every text must be valid UTF-8":         adding(fakeserver.Agent{CustomerRef: "\xff"}),
 	"AddAgent: metadata: must be one JSON object":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{`)}),
-	"AddAgent: metadata: at most 4096 characters":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + tooLong + tooLong + `"}`)}),
+	"AddAgent: metadata: at most 4096 characters":      adding(fakeserver.Agent{Metadata: json.RawMessage(`{"a":"` + tooLong + strings.Repeat("x", 100) + `"}`)}),
 	"AddAgent: sms.mode: must be one of none, sandbox": adding(fakeserver.Agent{SMS: &fakeserver.SMS{}}),
 }
 

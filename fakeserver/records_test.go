@@ -228,8 +228,7 @@ var reasons = []struct {
 		func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
 	{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
 	{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
-	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`,
-		func(_ fake, c *caller) { c.call("DELETE", "/v1/byok", noBody) }},
+	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(_ fake, c *caller) { c.call("DELETE", "/v1/byok", noBody) }},
 	{"400: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", anAgent + "/messages", `{"text":"x"}`, func(f fake, c *caller) {
 		c.setBYOK()
 		c.agent(`{"llm":{"mode":"byok"}}`)
@@ -244,14 +243,12 @@ var reasons = []struct {
 		c.times(10, "POST", "/v1/agents", emptyBody)
 	}},
 	{"429: Exhaust closed key_day for key_000001; it opens in 24h0m0s.", "GET", anAgent, "", func(f fake, c *caller) { f.Exhaust(c.key, "key_day") }},
-	{"503: the test has made the BYOK store unavailable.", "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`,
-		func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
-	{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", losing(fakeserver.ResetConnection())},
-	{"LoseReply(Answer(504)) replaced the answer; the call had its effect.", "GET", anAgent, "", losing(fakeserver.Answer(504, ""))},
-	{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, losing(fakeserver.CloseEarly())},
+	{"503: the test has made the BYOK store unavailable.", "PUT", "/v1/byok", `{"provider":"openai","api_key":"sk"}`, func(f fake, _ *caller) { f.SetBYOKAvailable(false) }},
+	{"LoseReply(ResetConnection()) ended the connection without an answer; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.LoseReply(fakeserver.ResetConnection()))},
+	{"LoseReply(Answer(504)) replaced the answer; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.LoseReply(fakeserver.Answer(504, "")))},
+	{"LoseReply(CloseEarly()) ended the connection without an answer; the agent has the message.", "POST", anAgent + "/messages", `{"text":"x"}`, injecting(fakeserver.LoseReply(fakeserver.CloseEarly()))},
 	{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.TruncateReply(5))},
-	{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.",
-		"GET", "/v1/agents/x", "", injecting(fakeserver.TruncateReply(5))},
+	{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", injecting(fakeserver.TruncateReply(5))},
 	{"", "GET", anAgent, "", injecting(fakeserver.Latency(0))},
 }
 
@@ -259,8 +256,6 @@ func agentOfAnother(f fake, c *caller) {
 	c.agent(emptyBody)
 	c.key = f.IssueKey(fakeserver.KeyOptions{})
 }
-
-func losing(by fakeserver.Fault) func(fake, *caller) { return injecting(fakeserver.LoseReply(by)) }
 
 func injecting(fault fakeserver.Fault) func(fake, *caller) {
 	return func(f fake, c *caller) { c.agent(emptyBody); f.Inject(fault) }

@@ -243,7 +243,6 @@ const anAgent = "/v1/agents/agent_000001"
 // TestTwoClocks: one call fills a limit of a call a minute, or Exhaust closes the day of the key,
 // and the next call comes by a clock that is behind.
 func TestTwoClocks(t *testing.T) {
-	const day = 24 * time.Hour
 	for _, row := range []struct {
 		rule       string
 		exhausted  bool // the day of the key is closed, and no call was made
@@ -253,10 +252,10 @@ func TestTwoClocks(t *testing.T) {
 		retryAfter string
 		reports    int // that the key was used under two clocks
 	}{
-		{rule: "a limit of a key goes on by a clock that is a day behind", behind: day, limit: "key_minute", retryAfter: "86460"},
-		{rule: "by one that is further behind it starts afresh, and the test fails", behind: day + 1, reports: 1},
-		{rule: "an exhausted limit stays closed", exhausted: true, behind: day, limit: "key_day", retryAfter: "172800"},
-		{rule: "an exhausted limit starts afresh too", exhausted: true, behind: day + 1, reports: 1},
+		{rule: "a limit of a key goes on by a clock that is a day behind", behind: 24 * time.Hour, limit: "key_minute", retryAfter: "86460"},
+		{rule: "by one that is further behind it starts afresh, and the test fails", behind: 24*time.Hour + 1, reports: 1},
+		{rule: "an exhausted limit stays closed", exhausted: true, behind: 24 * time.Hour, limit: "key_day", retryAfter: "172800"},
+		{rule: "an exhausted limit starts afresh too", exhausted: true, behind: 24*time.Hour + 1, reports: 1},
 		{rule: "a limit of an address goes on by a clock that is a minute behind", anotherKey: true, behind: time.Minute, limit: "ip_minute", retryAfter: "120"},
 		{rule: "bubbles share the address, so it starts afresh without a report", anotherKey: true, behind: time.Minute + 1},
 	} {
@@ -277,8 +276,7 @@ func TestTwoClocks(t *testing.T) {
 		r := c.call("GET", anAgent, noBody)
 		assert.Equal(t, []string{row.limit, row.retryAfter}, []string{r.text("limit_key"), r.header.Get("Retry-After")}, row.rule)
 		c.call("GET", anAgent, noBody)
-		assert.Equal(t, row.reports, strings.Count(strings.Join(watch.errors, ""), "key_000001 was used under two clocks"), row.rule)
-		assert.Len(t, watch.errors, row.reports, row.rule)
+		assert.Equal(t, row.reports, strings.Count(strings.Join(watch.errors, ""), " was used under two clocks"), row.rule)
 	}
 }
 

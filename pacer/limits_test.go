@@ -266,7 +266,8 @@ func TestRefusalsThatTeachNothing(t *testing.T) {
 	}
 }
 
-// Calls that were sent still count, and waiting calls go by the new limits.
+// Calls that were sent still count, waiting calls go by the new limits, and a learned level is
+// forgotten.
 func TestSetLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(t, perMinute(6))
@@ -280,16 +281,10 @@ func TestSetLimits(t *testing.T) {
 		w.group.Wait()
 		assert.Less(t, time.Since(begin), 3*s)
 		assert.Equal(t, sent+20, p.State().Limits[0].Used)
-		assert.Error(t, p.SetLimits(nil))
-	})
-}
-
-func TestSetLimitsForgetsLevels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(600))
 		fill(t, p, 2*time.Minute)
 		acquire(t, p, patient()).Done(tooMany("", 61*s)) // rounded up
 		assert.Less(t, level(p), 600.0)
+		assert.Error(t, p.SetLimits(nil))
 		require.NoError(t, p.SetLimits(perMinute(300)))
 		assert.Equal(t, 300.0, level(p))
 	})
