@@ -196,20 +196,6 @@ func TestStoreAppears(t *testing.T) {
 	})
 }
 
-// A refusal that came while the store was away holds back the other processes later.
-func TestRefusalReachesAStoreThatAppears(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := loadsim.NewStore()
-		store.Kill(time.Minute)
-		early, other := sharing(t, pacer.PreviewLimits(), store), sharing(t, pacer.PreviewLimits(), store)
-		acquire(t, early, creation).Done(tooMany("", time.Hour))
-		time.Sleep(7 * time.Minute)
-		acquire(t, early, message) // it goes at once, while the pacer asks the store again
-		synctest.Wait()
-		assert.InDelta(t, 53*time.Minute, wantRefusal(t, other, t.Context(), creation).RetryAfter, float64(5*s))
-	})
-}
-
 // Without the store, a process learns its share of 60 calls a minute from refusals, and keeps it
 // for 40 windows. When the store is back, its first call waits, because others may still be on
 // their shares.
