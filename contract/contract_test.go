@@ -175,8 +175,6 @@ func TestSchedule(t *testing.T) {
 	costs := func(s Spend) testCase { return testCase{Spends: s} }
 	ofAgent, filling, exact := testCase{Spends: one, agent: true}, testCase{Spends: one, fillsLimit: true}, newCase("", "", getStatus.is(200).opensIn(0))
 	ofTwoKeys, ofTwoAddresses := newCase("", "", getStatus.is(200).by(another)), newCase("", "", getStatus.is(200).from(otherIP))
-	ofThreeKeys, decision := newCase("", "", getStatus.is(200).by(third)), newCase("fake/x", "", getStatus.is(200))
-	oneOfEach := []testCase{costs(Spend{Creations: 1}), costs(Spend{BYOKSets: 1}), costs(Spend{WarmUps: 1}), costs(Spend{Wait: 1})}
 	fresh := func(testing.TB) Target { return Target{} }
 	for name, tt := range map[string]struct {
 		target Target
@@ -184,12 +182,12 @@ func TestSchedule(t *testing.T) {
 		runs   []bool
 	}{
 		"the core before all":         {Target{Budget: one}, []testCase{costs(one), {Spends: one, ID: "4.7/read"}}, []bool{false, true}},
-		"every part has an end":       {Target{Budget: Spend{Requests: 9}}, oneOfEach, make([]bool, 4)},
+		"every part has an end":       {Target{Budget: Spend{Requests: 9}}, []testCase{costs(Spend{Creations: 1}), costs(Spend{BYOKSets: 1}), costs(Spend{WarmUps: 1}), costs(Spend{Wait: 1})}, make([]bool, 4)},
 		"a clock that can be moved":   {Target{Budget: one, Abilities: nothing{}}, []testCase{costs(Spend{Requests: 1, Wait: day})}, []bool{true}},
 		"one agent for all":           {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{ofAgent, ofAgent}, []bool{true, true}},
 		"an agent is a creation":      {Target{Budget: Spend{Requests: 3}}, []testCase{ofAgent}, []bool{false}},
 		"an agent counts as 20 calls": {Target{Budget: Spend{Requests: 19, Creations: 1}}, []testCase{costs(creation), costs(Spend{Requests: 19})}, []bool{false, true}},
-		"what the target lacks":       {Target{}, []testCase{ofThreeKeys, ofTwoKeys, ofTwoAddresses, decision, exact}, make([]bool, 5)},
+		"what the target lacks":       {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, newCase("fake/x", "", getStatus.is(200)), exact}, make([]bool, 5)},
 		"a second key":                {Target{SecondKey: "key-2"}, []testCase{ofTwoKeys}, []bool{true}},
 		"a clock that stays":          {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
 		"the default budget":          {Target{}, []testCase{costs(Spend{Requests: 40, Creations: 5, BYOKSets: 1, WarmUps: 1}), costs(Spend{Requests: 41})}, []bool{true, false}},
@@ -361,10 +359,10 @@ func TestFailurePrintsRule(t *testing.T) {
 		says   string
 	}{
 		{"5/credential-revoked/enable-sms", set("version", "region", "eu"), "(interface 4.1): Response: ok (boolean), service", ""},
-		{"7/body-invalid/send-message/array", calls(createAgent, on(200, status(201))), "(interface 4): Every success status is 200.", ""},
+		{"7/body-invalid/send-message/array", calls(createAgent, on(200, func(r *reply) { r.status = 201 })), "(interface 4): Every success status is 200.", ""},
 		{"4.6/byok-set-earlier", calls(setBYOK, badRequest), "(interface 7): 400 | Bad request", ""},
 		{"4.6/byok-set-earlier", calls(setBYOK, func(r *reply) { r.refuse(500, strings.Repeat("x", 10_000)) }), "(interface 7): Which endpoints can return which status", ""},
-		{"fake/operation/refused-warmup", on(409, status(200)), "(interface 7): 409 | Warm-up in byok mode", ""},
+		{"fake/operation/refused-warmup", on(409, func(r *reply) { r.status = 200 }), "(interface 7): 409 | Warm-up in byok mode", ""},
 		{"4.8/reply", func(r *reply) { r.header.Set("Content-Type", "text/html") }, "(interface 1): All request", ""},
 		{"8.1/warmup_key_hour", retryAfter(func(n int) string { return strconv.Itoa(n - 2) }), "(interface 7): 429 | Rate limited; carries",
 			"want status 200 after a wait of exactly 59m58s, which Retry-After"},
@@ -663,9 +661,6 @@ func set(where, name string, value any) func(*reply) {
 }
 
 func badRequest(r *reply) { r.refuse(400, "bad_request") }
-
-// status sets the status, and leaves the body.
-func status(status int) func(*reply) { return func(r *reply) { r.status = status } }
 
 // retryAfter changes the Retry-After of an answer that has one.
 func retryAfter(other func(seconds int) string) func(*reply) {

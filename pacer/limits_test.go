@@ -124,19 +124,18 @@ func level(p *pacer.Pacer) float64 { return p.State().Limits[0].Level }
 // TestHowFarRefusalsLowerTheLevel: of two calls under way, only the refusal of one counts.
 func TestHowFarRefusalsLowerTheLevel(t *testing.T) {
 	for to, tt := range map[string]struct {
-		full     bool // as many calls went before as may go
-		refusals int  // one a minute
+		busy     time.Duration // for which as many calls went before as may go
+		refusals int           // one a minute
 		level    float64
 	}{
-		"as many as in the window that ends with the wait": {true, 1, 45},
-		"a half at once, if fewer went":                    {false, 1, 30},
-		"a quarter at least":                               {false, 4, 15},
+		"as many as in the window that ends with the wait": {2 * time.Minute, 1, 45},
+		"a half at once, if fewer went":                    {0, 1, 30},
+		"a quarter at least":                               {0, 4, 15},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, perMinute(60))
-			if time.Sleep(2 * time.Minute); tt.full {
-				fill(t, p, 2*time.Minute)
-			}
+			time.Sleep(2 * time.Minute)
+			fill(t, p, tt.busy)
 			for range tt.refusals {
 				refused, underWay := acquire(t, p, patient()), acquire(t, p, patient())
 				refused.Done(tooMany("", 15*s))
@@ -167,7 +166,6 @@ func TestLevelClimbsAgain(t *testing.T) {
 // spaced returns a pacer for 60 calls a minute after refusals of a nearly full window. Each
 // comes twice, but the first had no time to work, so the second is ignored.
 func spaced(t *testing.T, refusals int) *pacer.Pacer {
-	t.Helper()
 	p := newPacer(t, perMinute(60))
 	fill(t, p, 2*time.Minute)
 	for range refusals {
@@ -180,7 +178,6 @@ func spaced(t *testing.T, refusals int) *pacer.Pacer {
 
 // distance returns the seconds between two calls. The first is answered after some time.
 func distance(t *testing.T, p *pacer.Pacer, answered time.Duration) float64 {
-	t.Helper()
 	first, began := acquire(t, p, patient()), time.Now()
 	time.AfterFunc(answered, func() { first.Done(accepted) })
 	acquire(t, p, patient()).Done(accepted)

@@ -192,17 +192,18 @@ func TestMayBeSent(t *testing.T) {
 	}
 }
 
-// sending is a transport on its way through a request. An act is one thing that it does then.
-type (
-	sending struct {
-		req   *http.Request
-		hooks *httptrace.ClientTrace
-		// Connections: two with HTTP/2, of which the second was not used before, and one with HTTP/1, without and with TLS.
-		http2, other, plain, tls net.Conn
-		err                      error // of a hook
-	}
-	act func(*sending)
-)
+// sending is a transport on its way through a request.
+type sending struct {
+	req   *http.Request
+	hooks *httptrace.ClientTrace
+	// Connections: two with HTTP/2, of which the second was not used before, and one with HTTP/1,
+	// without and with TLS.
+	http2, other, plain, tls net.Conn
+	err                      error // of a hook
+}
+
+// An act is one thing that a transport does with a request.
+type act func(*sending)
 
 func (s *sending) got(conn net.Conn) {
 	s.hooks.GotConn(httptrace.GotConnInfo{Conn: conn, Reused: conn != s.other})
@@ -266,7 +267,7 @@ var failures = map[string]struct {
 
 	// A transport may have sent a body that it has read by another protocol, which runs no
 	// hooks, and looked for a connection after that.
-	"a dial of net/http in place of another": {body: "x", own: true, does: []act{looks, getsTLS, looks}, err: errTimeout, missed: NoAnswer},
+	"a dial of net/http in place of another": {body: "x", own: true, does: []act{looks, getsTLS, looks}, err: os.ErrDeadlineExceeded, missed: NoAnswer},
 	"no room, read before":                   {body: "x", does: []act{readsBody, looks, getsHTTP2}, err: io.EOF, sent: true},
 	"no room elsewhere, read before":         {body: "x", does: []act{readsBody, looks, getsHTTP2, getsOther}, err: io.EOF, sent: true},
 	"no dial of a POST without a body":       {method: "POST", err: errDial, sent: true},
@@ -338,7 +339,6 @@ var (
 	errDial        = &net.OpError{Op: "dial", Err: io.EOF}
 	errProxy       = errors.New("no proxy")
 	errGaveUp      = errors.New("net/http: cannot rewind body after connection loss")
-	errTimeout     = os.ErrDeadlineExceeded
 	errNotTLS      = tls.RecordHeaderError{RecordHeader: [5]byte([]byte("HTTP/"))}
 
 	errOtherAlert      = &net.OpError{Op: "remote error", Err: io.EOF}

@@ -278,9 +278,10 @@ func (caller *Caller) Do(ctx context.Context, c Call) (Exchange, error) {
 	if err != nil {
 		return Exchange{}, err
 	}
-	if c.Method == http.MethodGet { // net/http would repeat one without a body, which no budget counts
-		req.Body, req.GetBody = io.NopCloser(req.Body), nil
-		req.TransferEncoding = []string{"identity"} // else net/http starts a goroutine that looks whether the body is empty
+	if c.Method == http.MethodGet {
+		// net/http would repeat a GET without a body, which no budget counts. Without "identity"
+		// it starts a goroutine that looks whether this body is empty.
+		req.Body, req.GetBody, req.TransferEncoding = io.NopCloser(req.Body), nil, []string{"identity"}
 	}
 	caller.setHeader(req, c)
 	res, err := caller.clientOf(c).Do(req)

@@ -87,8 +87,7 @@ func TestWindows(t *testing.T) {
 
 // A part of a call counts as a call.
 func TestUsed(t *testing.T) {
-	fixed, weighted := limitOf(decisions.WindowsFixed, 60), limitOf(decisions.WindowsWeighted, 60)
-	bucket, lifted := limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
+	fixed, weighted, bucket, lifted := limitOf(decisions.WindowsFixed, 60), limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
 	for range 9 {
 		fixed.count(start.Add(-30 * s))
 		weighted.count(start)
