@@ -188,6 +188,7 @@ func TestKeep(t *testing.T) {
 		{answer("4096"), observe.Finding{AtLeast: 3000}, "4096"},
 		{answer("4096"), observe.Finding{AtLeast: 5000}, "at least 5000"},
 		{observe.Finding{AtLeast: 3, AtMost: 5}, observe.Finding{}, "3 to 5"},
+		{observe.Finding{AtMost: 5}, observe.Finding{}, "at most 5"},
 		{answer(`{"a":1,"b":2}`), answer(`{"b":3,"c":4}`), `{"a":1,"b":3,"c":4}`},
 	} {
 		o := &observe.Observation{Decisions: map[string]observe.Finding{"metadata_cap": tt.later}}
@@ -511,6 +512,33 @@ func TestWatchOtherServices(t *testing.T) {
 	assert.Len(t, seen, 11, "questions that a Watcher answers: %v", seen)
 }
 
+// TestWatchStates: what a Watcher learns of a stored provider key depends on the calls
+// before.
+func TestWatchStates(t *testing.T) {
+	clear, set, read, create := rawcall.ClearBYOK, rawcall.SetBYOK, rawcall.GetBYOK, rawcall.CreationWithKey
+	for _, tt := range []struct {
+		calls                 []rawcall.Call
+		ofNothing, ofCreation bool
+	}{
+		{[]rawcall.Call{clear}, false, false},
+		{[]rawcall.Call{clear, clear}, true, false},
+		{[]rawcall.Call{read, clear}, true, false},
+		{[]rawcall.Call{clear, set, clear}, false, false},
+		{[]rawcall.Call{read, create, clear}, false, false},
+		{[]rawcall.Call{read, create, read}, false, true},
+		{[]rawcall.Call{set, create, read}, false, false},
+		{[]rawcall.Call{read, create, read, clear}, false, true},
+	} {
+		_, fake := observedFake(t)
+		w := observe.Watch(fake.Direct())
+		for _, c := range tt.calls {
+			calling(t, w, fake.Key(), "")(c)
+		}
+		learned := w.Observation().Decisions
+		assert.Equal(t, []bool{tt.ofNothing, tt.ofCreation}, []bool{learned["clear_nothing"].Known(), learned["creation_stores_key"].Known()}, "%v", tt)
+	}
+}
+
 // TestWatchForgets: of more than 10,000 agents it forgets all. It counts 300 sights at
 // most, and an Observation is a copy.
 func TestWatchForgets(t *testing.T) {
@@ -533,6 +561,7 @@ func TestWatchForgets(t *testing.T) {
 	assert.Nil(t, forgotten.Decisions["agent_of_another_key"].Answer)
 	learned := w.Observation().Decisions["agent_of_another_key"]
 	assert.Equal(t, "200", learned.String())
+	assert.Equal(t, `"unknown"`, forgotten.Decisions["times"].String(), "- is no time")
 	learned.Answer[0] = '4'
 	assert.Equal(t, "200", w.Observation().Decisions["agent_of_another_key"].String())
 	assert.Len(t, forgotten.Traffic, 300)
