@@ -94,9 +94,9 @@ func (s *Server) unusedRules() (unused []rule) {
 // anything.
 //
 // Close fails the test of New if a Required script or injection was never used, unless the
-// test was skipped. A fake of Open has no test: Close then returns an error for it, joined with the other errors that
-// would have failed a test, such as a panic in a callback. It returns at most the newest
-// 100.
+// test was skipped. A fake of Open has no test: Close then returns an error for it, joined
+// with the other errors that would have failed a test, such as a panic in a callback. It
+// returns at most the newest 100.
 func (s *Server) Close() error {
 	if s.closed.Swap(true) {
 		return nil
