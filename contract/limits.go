@@ -17,12 +17,19 @@ type limit struct {
 	perIP bool
 }
 
+// minuteMax is the first row's number, which cases about other rules meet too. beyond is more
+// calls than any limit of a minute allows.
+const minuteMax, beyond = 60, 130
+
+// fullMinute uses up a key's minute.
+var fullMinute = requests(minuteMax, minuteMax)
+
 // limits are the rows of interface 8.1, in their order.
 var limits = []limit{
-	{key: "key_minute", rule: "Per API key | 60 requests/minute", fill: requests(60, 60), next: createAgent},
+	{key: "key_minute", rule: "Per API key | 60 requests/minute", fill: fullMinute, next: createAgent},
 	{key: "ip_minute", rule: "Per IP (backstop) | 120 requests/minute", perIP: true,
-		fill: group(requests(60, 60).by(another), requests(60, 60).by(third)), next: createAgent.by(key("fourth", "preview"))},
-	{key: "key_day", rule: "Per API key | 1,000 requests/day", fill: group(requests(1000, 60), wait(betweenMinutes)), next: sendMessage},
+		fill: group(fullMinute.by(another), fullMinute.by(third)), next: createAgent.by(key("fourth", "preview"))},
+	{key: "key_day", rule: "Per API key | 1,000 requests/day", fill: group(requests(1000, minuteMax), wait(betweenMinutes)), next: sendMessage},
 	{key: "agent_create_key_day", rule: "Agent creation, per API key | 50/day",
 		fill: repeat(5, createAgent.is(200).times(10), wait(betweenMinutes)), next: createAgent},
 	{key: "agent_create_ip_minute", rule: "Agent creation, per IP | 10/minute", perIP: true,
@@ -80,7 +87,7 @@ func (s *suite) limits() {
 		}
 	}
 	for _, c := range []struct{ spends, other step }{{sendMessage, warmUp}, {enableSMS, setBYOK}} {
-		s.add("8.1/key_minute-counts/"+c.spends.Name, "Per API key | 60 requests/minute", createAgent.given(200), c.spends.is(200).times(59),
+		s.add("8.1/key_minute-counts/"+c.spends.Name, "Per API key | 60 requests/minute", createAgent.given(200), c.spends.is(200).times(minuteMax-1),
 			readAgent.limited("key_minute"), c.spends.limited("key_minute"), c.other.limited("key_minute"))
 	}
 }
@@ -107,7 +114,7 @@ func (s *suite) plans() {
 		rule                        string // "": the rows of 8.1
 		keyMinute, ipMinute, keyDay int
 	}{
-		{"preview", "8.1/issued-key/", "", 60, 120, 1000},
+		{"preview", "8.1/issued-key/", "", minuteMax, 120, 1000},
 		{"pro", "8.2/pro/", caps + "Pro | 300 | 500 | 10,000", 300, 500, 10_000},
 		{"byok", "8.2/byok/", caps + "BYOK | 600 | 1,000 | 50,000", 600, 1000, 50_000},
 	} {
@@ -138,8 +145,8 @@ func (s *suite) counted() {
 	refused := createAgent.limited("key_minute")
 	s.add("fake/counted/400-404-409", requestsSpent,
 		badCreation.given(400).times(20), readUnknownAgent.given(404).times(20), byokWarmUp.given(409).times(20), refused)
-	s.add("fake/counted/403", requestsSpent, setBYOK.given(403).times(60).by(notDashboard), refused.by(notDashboard))
-	s.add("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(60), storeOn, refused)
+	s.add("fake/counted/403", requestsSpent, setBYOK.given(403).times(minuteMax).by(notDashboard), refused.by(notDashboard))
+	s.add("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(minuteMax), storeOn, refused)
 	s.add("fake/counted/operation-429", requestsSpent, // a creation that its limit refuses spends no request
 		createAgent.is(200).times(10), createAgent.is(429), readUnknownAgent.is(404).times(50), badCreation.limited("key_minute"))
 	s.add("fake/counted/every-limited-endpoint", requestsSpent,
@@ -151,17 +158,17 @@ func (s *suite) counted() {
 // those calls counted.
 func (s *suite) uncounted() {
 	const unlimited = "GET /v1/status, GET and DELETE /v1/byok are never limited and spend nothing"
-	s.add("fake/uncounted/401", requestsSpent, createAgent.given(401).times(130).keyless(), createAgent.is(200))
-	s.add("fake/uncounted/402", requestsSpent, createAgent.given(402).times(130).by(unpaid), createAgent.is(200))
+	s.add("fake/uncounted/401", requestsSpent, createAgent.given(401).times(beyond).keyless(), createAgent.is(200))
+	s.add("fake/uncounted/402", requestsSpent, createAgent.given(402).times(beyond).by(unpaid), createAgent.is(200))
 	s.add("fake/uncounted/404-405-of-routes", requestsSpent,
 		at("GET", "/v1/nothing").is(404).times(65), at("PATCH", "/v1/agents").is(405).times(65), createAgent.is(200))
 	s.add("fake/uncounted/endpoints-without-429", unlimited,
-		getStatus.is(200).times(130), getBYOK.is(200).times(130), clearBYOK.is(200).times(130),
-		createAgent.is(200), readUnknownAgent.is(404).times(59), createAgent.limited("key_minute"))
+		getStatus.is(200).times(beyond), getBYOK.is(200).times(beyond), clearBYOK.is(200).times(beyond),
+		createAgent.is(200), readUnknownAgent.is(404).times(minuteMax-1), createAgent.limited("key_minute"))
 	s.add("fake/uncounted/429", requestsSpent,
-		requests(60, 60), createAgent.is(429).times(60),
-		requests(60, 60).by(another), // uses the other half of the limit per address
-		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readUnknownAgent.is(404).times(59))
+		fullMinute, createAgent.is(429).times(minuteMax),
+		fullMinute.by(another), // uses the other half of the limit per address
+		readAgent.limited("key_minute").by(another), untilOpen(time.Minute), readUnknownAgent.is(404).times(minuteMax-1))
 }
 
 // operations checks which creations, BYOK sets and warm-ups spend the limits on
@@ -199,6 +206,6 @@ func (s *suite) exhausted() {
 		badWarmUp.limited("key_minute").opensIn(time.Minute),
 		createAgent.limited("key_minute").opensIn(time.Minute))
 	s.add("fake/opens-last-is-named/requests", lastIsNamed,
-		requests(60, 60).by(another), wait(20*time.Second), requests(60, 60).by(third),
+		fullMinute.by(another), wait(20*time.Second), fullMinute.by(third),
 		readAgent.limited("key_minute").opensIn(time.Minute).by(third)) // the limit per address opens in 40 s, the limit per key in 60 s
 }

@@ -73,7 +73,7 @@ func (s *suite) unchanged() {
 	s.add("7/429-changes-no-byok", condition(429).Sentence, setBYOK.given(200).times(5), getBYOK.given(200), full.limited("byok_set_key_hour"), still,
 		clearStored.times(6))
 	s.add("fake/429-changes-no-sms", "a call that a limit refuses changes nothing",
-		createAgent.given(200), readAgent.given(200).times(59), enableSMS.limited("key_minute"), untilOpen(time.Minute), readAgent.is(200).holds("sms", nil))
+		createAgent.given(200), readAgent.given(200).times(minuteMax-1), enableSMS.limited("key_minute"), untilOpen(time.Minute), readAgent.is(200).holds("sms", nil))
 	s.add("7/429-creation-stores-no-byok", condition(429).Sentence,
 		clearStored, createAgent.given(200).times(10), creationWithKey.limited("agent_create_ip_minute"), byokIsNull)
 }
@@ -83,7 +83,7 @@ func (s *suite) unchanged() {
 func (s *suite) unlisted() {
 	s.add("7/status-without-429", listed, getStatus.is(200).times(65), getBYOK.is(200).times(65))
 	s.add("7/endpoints-without-429", listed,
-		requests(60, 60), readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), clearStored)
+		fullMinute, readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), clearStored)
 	s.add("7/endpoints-without-503", listed,
 		createAgent.given(200), setBYOK.given(200), storeOff, sendMessage.listed(),
 		storeOn, byokCreation.given(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
@@ -113,7 +113,7 @@ func (s *suite) order() {
 	order("400-before-503", storeOff, setBYOK.with(`{}`).is(400))
 	order("400-before-404", toNobody.with(`{}`).is(400), enableSMS.ofUnknownAgent().with(`{"mode":"none"}`).is(400))
 	order("request-429-before-403-400-404", group(
-		readUnknownAgent.is(404).times(60), setBYOK.limited("key_minute"), createAgent.with(`{`).limited("key_minute"),
+		readUnknownAgent.is(404).times(minuteMax), setBYOK.limited("key_minute"), createAgent.with(`{`).limited("key_minute"),
 		readUnknownAgent.limited("key_minute")).by(notDashboard))
 	order("400-before-operation-429",
 		warmUp.is(200).times(3), badWarmUp.is(400),

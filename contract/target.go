@@ -115,7 +115,7 @@ func (target Target) whyLimitsDiffer() string {
 		return "it is not known how the target counts"
 	}
 	windows, n := target.observed("windows"), target.Observed.Limits["key_minute"]
-	if n != 60 || windows != `"fixed"` && windows != `"sliding"` {
+	if n != minuteMax || windows != `"fixed"` && windows != `"sliding"` {
 		return fmt.Sprintf("the target allows %d requests a minute and counts them by %s windows", n, cmp.Or(windows, "unknown"))
 	}
 	return ""
