@@ -76,10 +76,13 @@ type Sight struct {
 	Seen  string `json:"seen"`  // day of the last one, in UTC, such as "2026-01-31"
 }
 
+// The requests of a minute that interface 8.1 allows a key and an address.
+const ofKey, ofAddress = 60, 120
+
 // reported are the questions that an observation may answer: the open questions of the
 // interface, and the one limit that Run measures.
 var reported = slices.Concat(decisions.Asked, []decisions.Question{
-	{ID: names.KeyMinute, Text: "How many requests may a key make in a minute?", Default: 60},
+	{ID: names.KeyMinute, Text: "How many requests may a key make in a minute?", Default: ofKey},
 })
 
 // finding returns the answer to one of the reported questions.

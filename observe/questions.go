@@ -447,7 +447,7 @@ func (p *probe) atLimit(c rawcall.Call, fromLimit func(rawcall.Exchange) bool, s
 // not the address's. With a second key it tests whether the second key is refused too. With
 // one key it decides by the number.
 func (p *probe) isLimitOfKey(limit int) bool {
-	const ofAddress, about = 120, 5 // interface 8.1
+	const about = 5
 	if !p.hasTwoKeys() {
 		return limit < ofAddress-about || limit > ofAddress+about
 	}

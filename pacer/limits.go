@@ -104,7 +104,7 @@ func boundsOf(limits []Limit) ([]bound, error) {
 		case l.Window < time.Second || l.Window > longestWindow:
 			return nil, invalid(field+"Window", "must be at least a second, and at most 100 years")
 		case kind < 0:
-			return nil, invalid(field+"Counts", "must be CountsRequests, CountsAgentCreations, CountsBYOKSets, CountsWarmUps or empty")
+			return nil, invalid(field+"Counts", fmt.Sprintf("must be one of %q, or empty", operations))
 		}
 		bounds[i] = bound{l, float64(l.Max), 1 << kind}
 	}
