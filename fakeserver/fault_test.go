@@ -245,12 +245,18 @@ func TestSentIsWhatLeft(t *testing.T) {
 			time.Sleep(time.Second)
 			under := fake.UnderWay()
 			require.Len(t, under, 1, row.fault)
-			assert.Equal(t, []any{begun, time.Time{}, row.bytes, false}, []any{under[0].Time, under[0].Sent.Ended, under[0].Sent.Bytes, under[0].Sent.Broke == "left"}, row.fault)
+			sent := under[0].Sent
+			assert.Equal(t, begun, under[0].Time, row.fault)
+			assert.Zero(t, sent.Ended, "%v: the answer is under way", row.fault)
+			assert.Equal(t, row.bytes, sent.Bytes, row.fault)
+			assert.NotEqual(t, "left", sent.Broke, row.fault)
 			assert.Contains(t, <-ended, "DeadlineExceeded", row.fault)
 			synctest.Wait()
 			assert.Empty(t, fake.UnderWay(), row.fault)
 			call := fake.Calls(fakeserver.ByAgent(agent))[0]
-			assert.Equal(t, []any{row.bytes, row.broke, begun.Add(2 * time.Second)}, []any{call.Sent.Bytes, call.Sent.Broke, call.Sent.Ended}, row.fault)
+			assert.Equal(t, row.bytes, call.Sent.Bytes, row.fault)
+			assert.Equal(t, row.broke, call.Sent.Broke, row.fault)
+			assert.Equal(t, begun.Add(2*time.Second), call.Sent.Ended, row.fault)
 			assert.Contains(t, call.String(), row.line, row.fault)
 			assert.Contains(t, call.Why, row.why, row.fault)
 			assert.Len(t, call.Sent.Body, row.bytes, row.fault)
@@ -391,8 +397,9 @@ func TestUnusedRequiredOfASkippedTest(t *testing.T) {
 // A rule that is required and was never used fails the test with the call that came
 // nearest to it, and says what kept the rule from that call.
 func TestUnusedRequired(t *testing.T) {
-	const message = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, "
-	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier, "
+	const message = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: "
+	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier"
+	const keyless = "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token"
 	const lost = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, "
 	const get = "trace_000004 GET /v1/agents/agent_000001 key_000001: "
 	byAgent, byText, byGet := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning"), fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
@@ -403,33 +410,54 @@ func TestUnusedRequired(t *testing.T) {
 	for _, row := range []struct {
 		rule    string
 		matched int
-		nearest string
+		nearest string // the call that came nearest
+		why     string // what kept the rule from it
 		given   func(f fake, calls func())
 	}{
-		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, message + "not matched by ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
-		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused + "not matched by ByAgent(…), ByText(12 characters)", func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
-		{"OnMessage(ByAgent(agent_000009))", 0, refused + "which matches: the service refused it, or it came before the rule was made",
-			func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
-		{"OnMessage(" + panics.String() + ", " + requires.String() + ")", 0, refused + "not matched by " + panics.String() + ", " + requires.String(),
-			func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
-		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, message + "which matches: the rule waits for match 2", func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
-		{injected, 0, get + "200, which matches: it came before the rule was made", func(f fake, calls func()) { calls(); inject(f) }},
-		{injected + ".From(3).Times(2)", 1, get + "200, which matches: the rule waits for match 3", func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
-		{injected + ".Chance(0, 7)", 1, get + "200, which matches: Chance ruled out the calls that it matched, or another rule acted on them", func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
-		{injected + ".Nth(1)", 1, get + "404: Answer(404) answered in place of the service; the call had no effect, which matches: another rule acted on match 1", func(f fake, calls func()) {
-			assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
-			f.Inject(fakeserver.Answer(404, ""), byGet)
-			calls()
-		}},
-		{"OnMessage()", 0, lost + "closed: CloseEarly() ended the connection without an answer; the call had no effect, which matches: CloseEarly() took the call before it reached the service", func(f fake, calls func()) {
-			f.OnMessage().Required()
-			f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
-			calls()
-		}},
-		{injected, 0, get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service",
-			func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
-		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
-			func(f fake, _ func()) {
+		{rule: "OnMessage(ByAgent(agent_000001), ByText(12 characters))", nearest: message + "200",
+			why:   "not matched by ByText(12 characters)",
+			given: func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
+		{rule: "OnMessage(ByAgent(…), ByText(12 characters))", nearest: refused,
+			why:   "not matched by ByAgent(…), ByText(12 characters)",
+			given: func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
+		{rule: "OnMessage(ByAgent(agent_000009))", nearest: refused,
+			why:   "which matches: the service refused it, or it came before the rule was made",
+			given: func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
+		{rule: "OnMessage(" + panics.String() + ", " + requires.String() + ")", nearest: refused,
+			why:   "not matched by " + panics.String() + ", " + requires.String(),
+			given: func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
+		{rule: "OnMessage(ByAgent(agent_000001)).Nth(2)", matched: 1, nearest: message + "200",
+			why:   "which matches: the rule waits for match 2",
+			given: func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
+		{rule: injected, nearest: get + "200",
+			why:   "which matches: it came before the rule was made",
+			given: func(f fake, calls func()) { calls(); inject(f) }},
+		{rule: injected + ".From(3).Times(2)", matched: 1, nearest: get + "200",
+			why:   "which matches: the rule waits for match 3",
+			given: func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
+		{rule: injected + ".Chance(0, 7)", matched: 1, nearest: get + "200",
+			why:   "which matches: Chance ruled out the calls that it matched, or another rule acted on them",
+			given: func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
+		{rule: injected + ".Nth(1)", matched: 1, nearest: get + "404: Answer(404) answered in place of the service; the call had no effect",
+			why: "which matches: another rule acted on match 1",
+			given: func(f fake, calls func()) {
+				assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
+				f.Inject(fakeserver.Answer(404, ""), byGet)
+				calls()
+			}},
+		{rule: "OnMessage()", nearest: lost + "closed: CloseEarly() ended the connection without an answer; the call had no effect",
+			why: "which matches: CloseEarly() took the call before it reached the service",
+			given: func(f fake, calls func()) {
+				f.OnMessage().Required()
+				f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
+				calls()
+			}},
+		{rule: injected, nearest: get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent",
+			why:   "which matches: RefuseConnection() took the call before it reached the service",
+			given: func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
+		{rule: "Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", nearest: keyless,
+			why: "which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
+			given: func(f fake, _ func()) {
 				f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
 				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
 			}},
@@ -443,7 +471,8 @@ func TestUnusedRequired(t *testing.T) {
 			_ = seen(c.wire, c.request("GET", anAgent, noBody)) // no message, so never near to a script
 		})
 		watch.finish()
-		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s", row.rule, row.matched, row.nearest)
+		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s, %s",
+			row.rule, row.matched, row.nearest, row.why)
 		require.Len(t, watch.errors, 1, row.rule)
 		assert.Equal(t, want, regexp.MustCompile(`(go:)\d+( is)`).ReplaceAllString(watch.errors[0], "${1}LINE${2}"))
 	}

@@ -269,6 +269,7 @@ var failures = map[string]struct {
 	// hooks, and looked for a connection after that.
 	"a dial of net/http in place of another": {body: "x", own: true, does: []act{looks, getsTLS, looks}, err: os.ErrDeadlineExceeded, missed: NoAnswer},
 	"no room, read before":                   {body: "x", does: []act{readsBody, looks, getsHTTP2}, err: io.EOF, sent: true},
+	"no room, looks again, read before":      {body: "x", does: []act{readsBody, looks, getsHTTP2, looks}, err: io.EOF, sent: true},
 	"no room elsewhere, read before":         {body: "x", does: []act{readsBody, looks, getsHTTP2, getsOther}, err: io.EOF, sent: true},
 	"no dial of a POST without a body":       {method: "POST", err: errDial, sent: true},
 	"refused by the transport, ended":        {body: "x", does: []act{waits}, missed: NoAnswer, instead: context.DeadlineExceeded},

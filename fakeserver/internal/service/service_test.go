@@ -66,6 +66,7 @@ func TestWindows(t *testing.T) {
 		{rule: "a new window begins with the first call after the old one", kind: "fixed", at: times{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
 		{rule: "below the maximum the next call passes", kind: "fixed", at: times{40 * s, 40 * s}, now: 45 * s, max: 4, opens: 45 * s},
 		{rule: "each call counts for a minute", kind: "sliding", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 140 * s},
+		{rule: "calls of one moment leave together", kind: "sliding", at: times{0, 0, 10 * s}, now: 10 * s, max: 2, opens: 60 * s},
 		{rule: "a call that read the clock earlier counts with the last", kind: "sliding", at: times{0, -s}, max: 2, opens: 60 * s},
 		{rule: "a window begins with a minute of the clock", kind: "aligned", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
 		{rule: "a call of the window before counts by the share of that window in the last minute", kind: "weighted", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
