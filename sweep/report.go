@@ -104,16 +104,7 @@ func (s *sweep) report() {
 	asked := false // -run asked for a run that exists
 	slices.SortStableFunc(s.causes, func(a, b *cause) int { return len(b.plans) - len(a.plans) })
 	for len(s.causes) > 0 {
-		plan := s.causes[0].finding.Plan
-		var found []finding
-		report := ""
-		for _, c := range s.causes {
-			if c.finding.Plan == plan {
-				found, report = append(found, c.finding), report+s.describeCause(c)
-			}
-		}
-		report += s.story(s.causes[0].first)
-		s.causes = slices.DeleteFunc(s.causes, func(c *cause) bool { return c.finding.Plan == plan })
+		plan, report, found := s.takeFirst()
 		if s.collect != nil {
 			s.collect(report, found)
 			continue
@@ -133,6 +124,19 @@ func (s *sweep) report() {
 	if s.collect != nil {
 		s.collect(s.summary(), nil)
 	}
+}
+
+// takeFirst takes the first cause, and all with the same first run, out of the causes.
+func (s *sweep) takeFirst() (plan, report string, found []finding) {
+	first := s.causes[0]
+	plan = first.finding.Plan
+	for _, c := range s.causes {
+		if c.finding.Plan == plan {
+			found, report = append(found, c.finding), report+s.describeCause(c)
+		}
+	}
+	s.causes = slices.DeleteFunc(s.causes, func(c *cause) bool { return c.finding.Plan == plan })
+	return plan, report + s.story(first.first), found
 }
 
 // summary counts the runs and the findings in words.
