@@ -102,19 +102,7 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 // To check that, it makes the body of such a creation and passes it to package wire, so
 // that each bound is stated only once.
 func (c *config) storedAgent(a Agent) service.Agent {
-	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
-	given := map[string]any{"system_prompt": a.SystemPrompt, "customer_ref": a.CustomerRef, "llm": a.LLM}
-	if a.Metadata != nil {
-		given["metadata"] = a.Metadata
-	}
-	if a.SMS != nil && (a.SMS.Mode != "" || a.SMS.Status == "") {
-		given["sms"] = map[string]string{"mode": a.SMS.Mode}
-	}
-	body, err := strictjson.Encode(given)
-	if err != nil {
-		misuse("AddAgent", "metadata: must be one JSON object")
-	}
-	fields, flaw := wire.Parse(c.behavior, spec.CreateAgent, body)
+	fields, flaw := wire.Parse(c.behavior, spec.CreateAgent, creationOf(a))
 	if flaw == nil {
 		flaw = c.behavior.CheckMetadata(fields[spec.Metadata])
 	}
@@ -135,6 +123,23 @@ func (c *config) storedAgent(a Agent) service.Agent {
 		stored.SMS = &sms
 	}
 	return stored
+}
+
+// creationOf returns the body of a creation with the parameters of an agent.
+func creationOf(a Agent) []byte {
+	a.LLM.Mode, a.LLM.Tier = cmp.Or(a.LLM.Mode, spec.ModeHosted), cmp.Or(a.LLM.Tier, spec.TierFast)
+	given := map[string]any{"system_prompt": a.SystemPrompt, "customer_ref": a.CustomerRef, "llm": a.LLM}
+	if a.Metadata != nil {
+		given["metadata"] = a.Metadata
+	}
+	if a.SMS != nil && (a.SMS.Mode != "" || a.SMS.Status == "") {
+		given["sms"] = map[string]string{"mode": a.SMS.Mode}
+	}
+	body, err := strictjson.Encode(given)
+	if err != nil {
+		misuse("AddAgent", "metadata: must be one JSON object")
+	}
+	return body
 }
 
 // checkSMSStatus panics for a status that interface 3 does not list.
