@@ -186,7 +186,7 @@ type attempt struct {
 	began   time.Time // by the client's clock; set if there are observers
 	cookies []string  // from the http.Client's jar
 	permit  Permit    // from the user's limiter; reportOutcome reports the outcome to it; nil: none
-	exchange.Answer
+	answer  exchange.Answer
 	parsed  *answerBody // the body of a 2xx; nil: no 2xx came
 	traceID string      // parsed.traceID without secrets; set by safeTraceID
 	failure *Error      // nil: success, or the attempt is not over
@@ -207,7 +207,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	}
 	defer a.reportOutcome(ctx)
 	if a.failure = a.acquire(ctx); a.failure != nil {
-		a.Err, a.outcome = c.withFacts(a.failure), outcomeRefused
+		a.answer.Err, a.outcome = c.withFacts(a.failure), outcomeRefused
 		return 0, nil
 	}
 	c.attempts++
@@ -216,7 +216,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 		defer c.client.handlers.begin(&request, func() Event { return RequestStart{c.subject, a.number} })()
 	}
 	a.send(request)
-	a.outcome = classify(a.Answer, a.failure, c.endpoint, c.ctxErr())
+	a.outcome = classify(a.answer, a.failure, c.endpoint, c.ctxErr())
 	c.lastRefusal = nil
 	if a.outcome == outcomeLimited {
 		c.lastRefusal = a.failure
@@ -225,7 +225,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 			c.engine = quota.NewCoolDown(c.client.random)
 		}
 	}
-	return a.Status, a.Header
+	return a.answer.Status, a.answer.Header
 }
 
 // minReportedWait is the shortest wait for a limit that is reported. A limiter takes a
@@ -320,21 +320,21 @@ func (a *attempt) send(ctx context.Context) {
 	if timeout := a.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
-	if a.Err = ctx.Err(); a.Err == nil {
-		a.Sent = true // if Send panics, the service may have seen the request
-		a.Answer = a.client.sender.Send(ctx, exchange.Request{
+	if a.answer.Err = ctx.Err(); a.answer.Err == nil {
+		a.answer.Sent = true // if Send panics, the service may have seen the request
+		a.answer = a.client.sender.Send(ctx, exchange.Request{
 			Method: a.endpoint.Method, URL: &a.url, Header: a.client.credentials().header, Cookies: a.cookies,
 			Body: a.payload, Deadline: began.Add(limit),
 		})
-		if a.Status != 0 {
+		if a.answer.Status != 0 {
 			a.read()
 		}
 	}
 	a.timeLeft -= time.Since(began)
-	if a.Err != nil {
+	if a.answer.Err != nil {
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.Err = a.redactCause(ctx, a.nameTimeout(ctx, a.Err))
-		a.failure.cause = a.Err
+		a.answer.Err = a.redactCause(ctx, a.nameTimeout(ctx, a.answer.Err))
+		a.failure.cause = a.answer.Err
 	}
 }
 
@@ -342,30 +342,30 @@ func (a *attempt) send(ctx context.Context) {
 func (a *attempt) read() {
 	secrets := &a.secrets
 	switch {
-	case a.Status/100 != 2:
-		a.failure = readError(a.Answer, secrets)
-	case a.Err != nil:
+	case a.answer.Status/100 != 2:
+		a.failure = readError(a.answer, secrets)
+	case a.answer.Err != nil:
 		a.failure = new(Error)
 	default:
-		a.parsed = parseBody(a.Body)
+		a.parsed = parseBody(a.answer.Body)
 		if a.readResult(a.parsed); a.parsed.err == nil {
 			return
 		}
-		a.Err, a.Missed = bodyError(a.Answer, a.parsed.err, secrets), exchange.Unreadable
+		a.answer.Err, a.answer.Missed = bodyError(a.answer, a.parsed.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
-	a.failure.StatusCode, a.failure.RetryAfter = a.Status, retryafter.Read(a.Header, a.client.clock.Now())
+	a.failure.StatusCode, a.failure.RetryAfter = a.answer.Status, retryafter.Read(a.answer.Header, a.client.clock.Now())
 }
 
 // reportOutcome reports to the engine and to the user's limiter how the attempt ended, or
 // that it was not sent.
 func (a *attempt) reportOutcome(ctx context.Context) {
-	o := quota.Outcome{Sent: a.Sent}
+	o := quota.Outcome{Sent: a.answer.Sent}
 	if a.outcome == outcomeLimited {
 		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter
 	}
-	if a.permit != nil { // deferred, since the clock may panic in the engine
-		defer a.permit.Done(AttemptOutcome{StatusCode: a.Status, Sent: a.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
+	if a.permit != nil { // deferred, since Done may panic: the engine learns of the 429 first
+		defer a.permit.Done(AttemptOutcome{StatusCode: a.answer.Status, Sent: a.answer.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
 	if a.engine.Done(&a.waiter, o) && a.client.engine != nil {
 		a.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{a.subject, o.LimitKey, cmp.Or(o.RetryAfter, quota.MinClosed)} })
@@ -398,22 +398,21 @@ func (c *call) Again() bool {
 func (c *call) planRetry() (wait time.Duration, again bool) {
 	c.pause = 0
 	a, maxAttempts := &c.last, c.client.retry.MaxAttempts
-	limited := a.outcome == outcomeLimited
-	switch {
-	case a.Unprocessed && c.renewals < maxRenewals: // at once, on another connection
+	switch limited := a.outcome == outcomeLimited; {
+	case a.answer.Unprocessed && c.renewals < maxRenewals: // at once, on another connection
 		c.renewals++
 		return 0, true
+	case limited && maxAttempts > 1:
+		wait, refusal := c.engine.Forecast(c.ctx, &c.waiter)
+		if refusal != nil {
+			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
+			a.failure.addCause(c.whyRefused(refusal, a.failure.RetryAfter))
+		}
+		return wait, refusal == nil
 	case !limited && c.failures() < maxAttempts:
 		return c.backOff()
-	case !limited, maxAttempts == 1:
-		return 0, false
 	}
-	wait, refusal := c.engine.Forecast(c.ctx, &c.waiter)
-	if refusal != nil {
-		a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-		a.failure.addCause(c.whyRefused(refusal, a.failure.RetryAfter))
-	}
-	return wait, refusal == nil
+	return 0, false
 }
 
 // failures returns how many attempts count against MaxAttempts. A 429 does not count, nor
@@ -430,7 +429,7 @@ func (c *call) backOff() (wait time.Duration, again bool) {
 	case !again:
 		a.failure.addCause(cmp.Or(c.whyTooLong(wait), errNoTime))
 		return 0, false
-	case a.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
+	case a.answer.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
 		a.failure.addCause(errBudgetEmpty)
 		return 0, false
 	}
@@ -479,15 +478,15 @@ func (a *attempt) observe() (context.Context, context.CancelFunc) {
 // report sends observers the attempt's end.
 func (a *attempt) report(ctx context.Context) {
 	if a.parsed != nil && a.agentID == "" {
-		a.subject.AgentID = a.secrets.Hide(a.parsed.agentID, redact.InName) // the agent that the call created
+		a.call.subject.AgentID = a.secrets.Hide(a.parsed.agentID, redact.InName) // the agent that the call created
 	}
 	a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 		e := AttemptEnd{
-			Subject: a.subject, Attempt: a.number, StatusCode: a.Status, TraceID: a.safeTraceID(),
+			Subject: a.subject, Attempt: a.number, StatusCode: a.answer.Status, TraceID: a.safeTraceID(),
 			Verdict: a.verdict(), Elapsed: a.client.since(a.began),
 		}
 		if a.outcome != nil { // after a panic the error is not redacted yet
-			e.Err = a.Err
+			e.Err = a.answer.Err
 		}
 		if a.outcome == outcomeLimited {
 			e.LimitKey = a.failure.LimitKey
@@ -499,9 +498,9 @@ func (a *attempt) report(ctx context.Context) {
 // report tells observers of the call's end.
 func (c *call) report(err error) {
 	a := &c.last
-	c.client.handlers.emit(c.ctx, callLevel(a.Status, err), func() Event {
+	c.client.handlers.emit(c.ctx, callLevel(a.answer.Status, err), func() Event {
 		e := CallEnd{
-			Subject: c.subject, StatusCode: a.Status, TraceID: a.safeTraceID(), Attempts: c.attempts,
+			Subject: c.subject, StatusCode: a.answer.Status, TraceID: a.safeTraceID(), Attempts: c.attempts,
 			Refusals: c.refusals, Waited: c.waited, Elapsed: c.client.since(c.start), Err: err,
 		}
 		if a.failure != nil {
@@ -516,17 +515,17 @@ func (c *call) fillInfo() {
 	a, info := &c.last, c.info
 	*info = CallInfo{
 		Attempts: c.attempts, Renewals: c.renewals, Refusals: c.refusals, Waited: c.waited,
-		StatusCode: a.Status, Header: c.secrets.Header(a.Header), TraceID: a.safeTraceID(), Body: a.Body,
+		StatusCode: a.answer.Status, Header: c.secrets.Header(a.answer.Header), TraceID: a.safeTraceID(), Body: a.answer.Body,
 	}
-	if a.failure != nil && a.Body != nil {
-		info.Body = []byte(c.secrets.Hide(string(a.Body), redact.InText))
+	if a.failure != nil && a.answer.Body != nil {
+		info.Body = []byte(c.secrets.Hide(string(a.answer.Body), redact.InText))
 	}
 }
 
 // safeTraceID returns the answer's trace_id without secrets; empty if there is none.
 func (a *attempt) safeTraceID() string {
 	switch {
-	case a.Status != 0 && a.failure != nil:
+	case a.answer.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	case a.parsed != nil && a.traceID == "":
 		a.traceID = printable.Line(a.secrets.Hide(a.parsed.traceID, redact.InName), maxTraceID)
@@ -542,7 +541,7 @@ func (a *attempt) verdict() Verdict {
 	switch {
 	case o.post == actionSuccess:
 		return VerdictDone
-	case o.post == actionUnknown, a.outcome == nil && a.Sent:
+	case o.post == actionUnknown, a.outcome == nil && a.answer.Sent:
 		return VerdictUnknown
 	}
 	return VerdictNotDone

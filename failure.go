@@ -21,7 +21,7 @@ import (
 func (c *call) finishError(stoppedBy error) error {
 	switch a := &c.last; {
 	case a.next == actionUnknown:
-		return c.outcomeUnknown(a.failure, a.Answer)
+		return c.outcomeUnknown(a.failure, a.answer)
 	case a.next == actionError: // the failure is complete
 	case c.lastRefusal != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
 		a.failure = c.refusal(c.ctx, stoppedBy, false)
