@@ -311,6 +311,20 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 	assert.NoError(t, post(t.Context(), m.client), "the next call")
 }
 
+// The engine learns of a 429 before the user's permit, whose Done may panic: the next call
+// waits.
+func TestPermitThatPanicsAtA429(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &mischief{t: t, way: "panics", limiter: new(limiterStub)}
+		client := newClient(t, answering(tooMany("10", ""), okAnswer), agentmessaging.WithLimiter(badLimiter{m, true}))
+		m.armed.Store(true)
+		assert.Panics(t, func() { _ = get(t.Context(), client) })
+		began := time.Now()
+		assert.NoError(t, get(t.Context(), client))
+		assert.GreaterOrEqual(t, time.Since(began), 10*time.Second)
+	})
+}
+
 // limiterStub is a limiter that waits, and records the attempts and their outcomes. If it
 // has a refusal, it refuses every attempt.
 type limiterStub struct {
