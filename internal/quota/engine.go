@@ -7,9 +7,9 @@
 //
 // A call passes through the engine like this. Acquire asks the rule for the call's class.
 // enterLocked puts the call into the queue of that class, and serveLocked asks the rule about
-// every queue that is due. A call that may not go at once blocks in wait, until the engine
-// grants or refuses it. After the attempt, Done passes the outcome to the rule and serves
-// again, because the outcome may let other calls go.
+// every queue that is due. A call that may not go at once blocks in Acquire, until the
+// engine grants or refuses it. After the attempt, Done passes the outcome to the rule and
+// serves again, because the outcome may let other calls go.
 //
 // While calls wait, one goroutine sleeps until the next queue is due (the alarm), and then
 // serves. A rule that asks a store uses a goroutine that Background starts. That goroutine
@@ -199,7 +199,19 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 		}
 	}()
 	e.withLock(w.Clock, func(now time.Duration) { e.enterLocked(ctx, w, now) })
-	err = w.wait(ctx)
+	if w.waitEnded == nil { // granted or refused as it entered
+		err = cmp.Or(w.err, ctx.Err())
+	}
+	for waits := w.waitEnded != nil; waits; {
+		select {
+		case wait := <-w.forecasts:
+			w.OnWait(wait)
+		case <-w.waitEnded:
+			waits, err = false, cmp.Or(ctx.Err(), w.err)
+		case <-ctx.Done(): // the call may still be in the line: Done takes it out
+			waits, err = false, ctx.Err()
+		}
+	}
 	if err == nil && w.untilGrant > 0 {
 		err = w.Clock.Sleep(ctx, w.untilGrant)
 	}
@@ -255,24 +267,6 @@ func (q *queue) sendForecast(w *Waiter, ahead int, now time.Duration) {
 	}
 	w.forecasts <- Wait{Limit: s.Key, Place: ahead + 1, Expected: end - now}
 	w.expected = end
-}
-
-// wait blocks until the call is granted or refused. If ctx ends first, the call may still
-// be in the line; Acquire takes it out.
-func (w *Waiter) wait(ctx context.Context) error {
-	if w.waitEnded == nil { // granted or refused as it entered
-		return cmp.Or(w.err, ctx.Err())
-	}
-	for {
-		select {
-		case wait := <-w.forecasts:
-			w.OnWait(wait)
-		case <-w.waitEnded:
-			return cmp.Or(ctx.Err(), w.err)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // setAlarmLocked starts a goroutine that serves at the given time. It replaces the last alarm.
@@ -448,8 +442,9 @@ func (e *Engine) serveLocked() {
 // use a whole processor.
 const minAskAgain = time.Millisecond / 10
 
-// DeliverLocked takes a rule's Schedule for a class. It grants calls, and refuses calls that
-// can no longer go in time. A slow rule calls DeliverLocked in a function that Update runs.
+// DeliverLocked takes a rule's Schedule for a class. It grants calls, refuses calls that can
+// no longer go in time, and tells the others how long they will wait. A slow rule calls
+// DeliverLocked in a function that Update runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q := e.queues[class]
 	now, granted := e.elapsed, len(s.Grants)
@@ -458,7 +453,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	} else {
 		s.AskAgain = max(s.AskAgain, now+minAskAgain)
 	}
-	// Look for calls to refuse only if the turns now come later than before, or were not known.
+	// Look at the calls that are left only if their turns now come later, or were not known.
 	movedBack := s.earliest(0) > q.schedule.earliest(granted)
 	q.schedule, q.idle = s, false
 	for _, g := range s.Grants {
@@ -471,8 +466,14 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		w.Grant, w.granted, w.untilGrant, q.line.round = g, true, g.At-now, w.round
 		q.leave(w, max(now, g.At), nil) // the last that may touch w: the call goes on
 	}
-	if movedBack {
-		q.refuseLate(now)
+	for ahead := 0; movedBack && ahead < len(q.line.calls); {
+		w := q.line.calls[ahead]
+		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
+			q.leave(w, now, refusal)
+			continue
+		}
+		q.sendForecast(w, ahead, now)
+		ahead++
 	}
 }
 
@@ -498,20 +499,6 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 		return nil
 	}
 	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
-}
-
-// refuseLate refuses the calls that can no longer go in time, and tells the others how
-// long they will wait.
-func (q *queue) refuseLate(now time.Duration) {
-	for ahead := 0; ahead < len(q.line.calls); {
-		w := q.line.calls[ahead]
-		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
-			q.leave(w, now, refusal)
-			continue
-		}
-		q.sendForecast(w, ahead, now)
-		ahead++
-	}
 }
 
 // leave takes a call out of the line and ends its wait. The call goes at that time, or it

@@ -1,6 +1,9 @@
 package quota
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // line holds waiting calls in the order in which they go. Tenants take turns: in each
 // round, one call of every tenant goes.
@@ -28,18 +31,16 @@ func (l *line) push(w *Waiter) (before int) {
 	}
 	t.waiting++
 	l.tenants[w.Tenant] = t
-	before, _ = slices.BinarySearchFunc(l.calls, w.round+1, byRound)
+	before = sort.Search(len(l.calls), func(i int) bool { return l.calls[i].round > w.round })
 	l.calls = slices.Insert(l.calls, before, w)
 	w.inLine = true
 	return before
 }
 
-func byRound(w *Waiter, round int) int { return w.round - round }
-
 // remove takes a waiting call out. If it had its tenant's last round, that round is free for
 // the tenant's next call.
 func (l *line) remove(w *Waiter) {
-	i, _ := slices.BinarySearchFunc(l.calls, w.round, byRound) // a search, because 100,000 calls may leave at once
+	i := sort.Search(len(l.calls), func(i int) bool { return l.calls[i].round >= w.round }) // because 100,000 calls may leave at once
 	if i += slices.Index(l.calls[i:], w); i == 0 && len(l.calls) > 1 {
 		l.calls[0], l.calls = nil, l.calls[1:] // the usual case in a long line: no other call moves
 	} else {
