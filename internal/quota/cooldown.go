@@ -126,7 +126,8 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 func (g *gate) whileClosed(first *Waiter, waiting int) Schedule {
 	s := Schedule{Opens: g.end, Estimated: true, Key: g.key, TraceID: g.traceID}
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
-	jitter, fruitless := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random), g.ramp.fruitless()
+	jitter := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
+	passed, fruitless := g.ramp.result()
 	if fruitless > 0 { // the gate has opened before, and let nobody through
 		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 		jitter /= starvedJitter
@@ -140,12 +141,15 @@ func (g *gate) whileClosed(first *Waiter, waiting int) Schedule {
 		s.Opens = max(g.end, min(g.closedAt+backoff, lastChance))
 	}
 	s.Turn = max(s.Opens, g.end+jitter)
-	s.Gap = g.ramp.average(s.Turn)
+	if passed > 0 {
+		s.Gap = (s.Turn - g.ramp.opened) / time.Duration(passed)
+	}
 	return s
 }
 
-// next grants the next call at an open gate. It grants one call at a time, so that the
-// classes that wait there take turns.
+// next grants the next call at an open gate, or says when it may go; see ramp. It grants one
+// call at a time, so that the classes that wait there take turns. alone is true if no other
+// call waits.
 //
 // A lone call ends the ramp, and the gate holds no call back any more, once every earlier call
 // is answered and none has gone for answerWait. By then every call that waited has asked.
@@ -155,7 +159,17 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 		g.ramp = nil
 		return Schedule{Grants: []Grant{{At: now}}, Key: g.key}
 	}
-	s := Schedule{AskAgain: r.due(now, alone), Estimated: true, Key: g.key, TraceID: g.traceID}
+	wait := max(answerWait, r.gap)
+	switch {
+	case r.gap > 0 && r.sent >= max(1, r.lastPassed):
+		wait = r.gap
+	case r.sent <= 2*r.passed:
+		wait = 0
+	}
+	if alone {
+		wait = min(wait, answerWait)
+	}
+	s := Schedule{AskAgain: max(now, r.last+wait), Estimated: true, Key: g.key, TraceID: g.traceID}
 	if s.AskAgain > now {
 		s.Turn, s.Gap = s.AskAgain, r.gap
 		return s
@@ -165,29 +179,21 @@ func (g *gate) next(now time.Duration, alone bool) Schedule {
 	return s
 }
 
-// fruitless counts the openings in a row that let nobody through, up to this one.
-func (r *ramp) fruitless() int {
-	if r == nil || r.notRefused() > 0 {
-		return 0
-	}
-	return r.fruitlessBefore + 1
-}
-
 // open opens the gate, which was due to open at the given time, and begins a new ramp. The gap of
 // the new ramp follows from the last opening: from the number of calls that passed, and the time
 // from that opening to this one.
 func (g *gate) open(now, due time.Duration) {
-	last, next := g.ramp, &ramp{opened: now, last: now, fruitlessBefore: g.ramp.fruitless()}
+	passed, fruitless := g.ramp.result()
+	last, next := g.ramp, &ramp{opened: now, last: now, fruitlessBefore: fruitless}
 	g.closed, g.dueToOpen, g.ramp = false, due, next
 	if last == nil {
 		return
 	}
-	passed := last.notRefused()
 	next.lastPassed = max(passed, last.lastPassed/2) // a small number may mean that other programs were quicker this time
 	next.gap = last.gap * 5 / 4
-	if average := last.average(now); average > 0 {
-		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer count as passed: see notRefused
-		if average < next.gap || last.gap == 0 || passed <= last.lastPassed {
+	if passed > 0 {
+		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer count as passed
+		if average := (now - last.opened) / time.Duration(passed); average < next.gap || last.gap == 0 || passed <= last.lastPassed {
 			next.gap = average
 		}
 	}
@@ -216,19 +222,28 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger b
 // QueueEmptied implements Rule.
 func (*CoolDown) QueueEmptied(time.Duration, Class) {}
 
-// refusedLocked closes the gate of the limit that has refused a call of the class. A class that
-// waits at another gate stays there if that gate opens later. A creation with a provider key
-// (class|1) spends every limit that a creation without one spends, so the gate holds it back
-// too.
+// refusedLocked closes the gate of the limit that has refused a call of the class until
+// Retry-After has passed, or keeps it closed for longer. A class that waits at another gate
+// stays there if that gate opens later. A creation with a provider key (class|1) spends every
+// limit that a creation without one spends, so the gate holds it back too.
 func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (closedLonger bool) {
 	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOfLocked(o.LimitKey, class)
+	end, wasOpen := now+retryAfter, !g.closed
 	for _, i := range []int{class, class | 1} {
-		if old := c.classes[i].gate; old == nil || old.end <= now+retryAfter {
+		if old := c.classes[i].gate; old == nil || old.end <= end {
 			c.classes[i].gate = g
 		}
 	}
-	wasOpen := !g.closed
-	longer := g.close(now, retryAfter, o.TraceID, c.random)
+	longer := wasOpen || end-g.end >= time.Second
+	if wasOpen {
+		if g.ramp == nil {
+			g.lastAccepted = now
+		}
+		g.closed, g.closedAt, g.random = true, now, c.random()
+	}
+	if wasOpen || end > g.end {
+		g.end, g.retryAfter, g.traceID = end, retryAfter, o.TraceID
+	}
 	trial := now + trialWait
 	if retryAfter <= trialWait {
 		trial += trialWait // without a backoff, the gate opens before a trial would be due
@@ -246,26 +261,6 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 		state.mustAsk.Store(true)
 		closedLonger = longer // not if all classes wait at gates that open later
 	}
-	return closedLonger
-}
-
-// close closes the gate until Retry-After has passed, or keeps it closed for longer.
-// closedLonger means that it was open, or stays closed for at least a second longer.
-func (g *gate) close(now, retryAfter time.Duration, trace string, random func() float64) (closedLonger bool) {
-	end := now + retryAfter
-	switch {
-	case !g.closed:
-		closedLonger = true
-		if g.ramp == nil {
-			g.lastAccepted = now
-		}
-		g.closed, g.closedAt, g.random = true, now, random()
-	case end <= g.end:
-		return false
-	default:
-		closedLonger = end-g.end >= time.Second
-	}
-	g.end, g.retryAfter, g.traceID = end, retryAfter, trace
 	return closedLonger
 }
 
@@ -321,23 +316,6 @@ const (
 	longGap = 4.0
 )
 
-// due returns when the next call may go. alone is true if no other call waits.
-func (r *ramp) due(now time.Duration, alone bool) time.Duration {
-	wait := max(answerWait, r.gap)
-	switch {
-	case r.sent == 0:
-		return now
-	case r.gap > 0 && r.sent >= r.lastPassed:
-		wait = r.gap
-	case r.sent <= 2*r.passed:
-		return now
-	}
-	if alone {
-		wait = min(wait, answerWait)
-	}
-	return max(now, r.last+wait)
-}
-
 // record counts how a call ended that the ramp let go.
 func (r *ramp) record(o Outcome) {
 	switch {
@@ -354,18 +332,18 @@ func (r *ramp) record(o Outcome) {
 	}
 }
 
-// average returns the average distance between the calls that got through, if the gate opens
-// again at the given time; 0 if none did.
-func (r *ramp) average(next time.Duration) time.Duration {
-	if r == nil || r.notRefused() == 0 {
-		return 0
+// result counts the calls that have got through since the gate opened. If none has, it counts
+// the fruitless openings in a row, up to this one. A call without an answer has got through,
+// because a refusal would have come quickly.
+func (r *ramp) result() (passed, fruitless int) {
+	switch {
+	case r == nil:
+		return 0, 0
+	case r.sent == r.refused:
+		return 0, r.fruitlessBefore + 1
 	}
-	return (next - r.opened) / time.Duration(r.notRefused())
+	return r.sent - r.refused, 0
 }
-
-// notRefused counts the calls that got through. A call without an answer counts too, because
-// a refusal would have come quickly.
-func (r *ramp) notRefused() int { return r.sent - r.refused }
 
 // Jitter returns a random wait, which spreads out callers that were refused together. It is
 // up to half of backoff plus a tenth of retryAfter, and never more than half of timeLeft.
