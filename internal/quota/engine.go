@@ -21,6 +21,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -97,7 +99,7 @@ type Waiter struct {
 
 	// Set by Rule.Classify.
 	Class  Class
-	Tenant string // tenants take turns: see line
+	Tenant string // tenants take turns: see queue
 
 	// Set by the engine.
 	Unserved     bool          // the last attempt was refused or not sent: the call joins the line before new calls
@@ -169,13 +171,21 @@ type Engine struct {
 	cancelAlarm func()        // ends the alarm's goroutine
 }
 
-// queue holds the waiting calls of a class, and the rule's last Schedule for them.
+// queue holds the waiting calls of a class in the order in which they go, and the rule's last
+// Schedule for them. Tenants take turns: in each round, one call of every tenant goes.
 type queue struct {
 	class     Class
 	schedule  Schedule
-	line      line
-	lastGrant time.Duration // when a call of the queue was last granted
-	idle      bool          // no call waits, and the rule knows it
+	calls     []*Waiter         // ordered by round
+	round     int               // the round of the call that went last
+	tenants   map[string]tenant // the tenants with waiting calls
+	lastGrant time.Duration     // when a call of the queue was last granted
+	idle      bool              // no call waits, and the rule knows it
+}
+
+type tenant struct {
+	waiting int
+	last    int // the round of the tenant's last call
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -223,11 +233,11 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) {
 	q := e.queues[w.Class]
 	if q == nil {
-		q = &queue{class: w.Class, line: line{tenants: map[string]tenant{}}}
+		q = &queue{class: w.Class, tenants: map[string]tenant{}}
 		e.queues[w.Class] = q
 	}
 	w.startWait(ctx, now)
-	ahead := q.line.push(w)
+	ahead := q.push(w)
 	q.idle = false
 	if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
 		q.leave(w, now, refusal)
@@ -252,13 +262,32 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	}
 }
 
+// push puts a call into its place, and returns how many calls go before it. A new call joins
+// the round after the current one, or after the last call of its tenant if that is later. It
+// never joins the current round: a stream of new tenants could then keep all others waiting.
+// An Unserved call joins the current round, because it has waited before.
+func (q *queue) push(w *Waiter) (before int) {
+	t := q.tenants[w.Tenant]
+	w.round = q.round
+	if !w.Unserved {
+		w.round = max(q.round, t.last) + 1
+		t.last = w.round
+	}
+	t.waiting++
+	q.tenants[w.Tenant] = t
+	before = sort.Search(len(q.calls), func(i int) bool { return q.calls[i].round > w.round })
+	q.calls = slices.Insert(q.calls, before, w)
+	w.inLine = true
+	return before
+}
+
 // sendForecast sends a call its forecast, in place of one that it has not read, if the next
 // turn is known. A later one is sent only if the wait turns out longer, by a quarter of the rest
 // and by a second. ahead is the number of calls in front of it.
 func (q *queue) sendForecast(w *Waiter, ahead int, now time.Duration) {
 	s, before := &q.schedule, w.expected
 	end := max(now, s.Turn+time.Duration(ahead)*s.Gap)
-	if w.forecasts == nil || s.Turn == 0 || before > 0 && end < before+max(time.Second, (before-now)/4) {
+	if s.Turn == 0 || before > 0 && end < before+max(time.Second, (before-now)/4) {
 		return
 	}
 	select {
@@ -403,7 +432,7 @@ func (e *Engine) ResetSchedulesLocked() {
 func (e *Engine) WaitingLocked(in func(Class) bool) (n int) {
 	for class, q := range e.queues {
 		if in(class) {
-			n += len(q.line.calls)
+			n += len(q.calls)
 		}
 	}
 	return n
@@ -419,7 +448,7 @@ func (e *Engine) serveLocked() {
 		for _, q := range e.queues {
 			switch {
 			case q.idle:
-			case len(q.line.calls) == 0:
+			case len(q.calls) == 0:
 				q.schedule, q.idle = Schedule{}, true
 				e.rule.QueueEmptied(now, q.class)
 			case q.schedule.AskAgain > now:
@@ -432,7 +461,7 @@ func (e *Engine) serveLocked() {
 			e.setAlarmLocked(alarm)
 			return
 		}
-		calls := due.line.calls
+		calls := due.calls
 		e.DeliverLocked(due.class, e.rule.Ask(now, calls[0], len(calls)))
 	}
 }
@@ -457,22 +486,24 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	movedBack := s.earliest(0) > q.schedule.earliest(granted)
 	q.schedule, q.idle = s, false
 	for _, g := range s.Grants {
-		if len(q.line.calls) == 0 { // the call has left since the rule was asked: give its grant back
+		if len(q.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
 			e.rule.Done(now, &Waiter{Class: class, acquisition: acquisition{Grant: g}}, Outcome{})
 			continue
 		}
-		w := q.line.calls[0]
-		w.Grant, w.granted, w.untilGrant, q.line.round = g, true, g.At-now, w.round
+		w := q.calls[0]
+		w.Grant, w.granted, w.untilGrant, q.round = g, true, g.At-now, w.round
 		q.leave(w, max(now, g.At), nil) // the last that may touch w: the call goes on
 	}
-	for ahead := 0; movedBack && ahead < len(q.line.calls); {
-		w := q.line.calls[ahead]
+	for ahead := 0; movedBack && ahead < len(q.calls); {
+		w := q.calls[ahead]
 		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
 			q.leave(w, now, refusal)
 			continue
 		}
-		q.sendForecast(w, ahead, now)
+		if w.forecasts != nil {
+			q.sendForecast(w, ahead, now)
+		}
 		ahead++
 	}
 }
@@ -502,9 +533,25 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 }
 
 // leave takes a call out of the line and ends its wait. The call goes at that time, or it
-// fails: err is why it was refused.
+// fails: err is why it was refused. If it had its tenant's last round, that round is free for
+// the tenant's next call.
 func (q *queue) leave(w *Waiter, at time.Duration, err error) {
-	q.line.remove(w)
+	// A search, because 100,000 calls may leave at once.
+	i := sort.Search(len(q.calls), func(i int) bool { return q.calls[i].round >= w.round })
+	if i += slices.Index(q.calls[i:], w); i == 0 && len(q.calls) > 1 {
+		q.calls[0], q.calls = nil, q.calls[1:] // the usual case in a long line: no other call moves
+	} else {
+		q.calls = slices.Delete(q.calls, i, i+1)
+	}
+	w.inLine = false
+	t := q.tenants[w.Tenant]
+	if t.waiting--; t.last == w.round {
+		t.last--
+	}
+	q.tenants[w.Tenant] = t
+	if t.waiting == 0 {
+		delete(q.tenants, w.Tenant)
+	}
 	w.Limit, w.TraceID = q.schedule.Key, q.schedule.TraceID
 	w.Waited, w.err = at-w.entered, err
 	if w.waitEnded != nil {
@@ -524,8 +571,8 @@ func (e *Engine) Background(work func() error, finish func(error) error) {
 		}
 		e.ResetSchedulesLocked() // DeliverLocked may never be called for a queue: ask again
 		for _, q := range e.queues {
-			for len(q.line.calls) > 0 {
-				q.leave(q.line.calls[0], e.elapsed, err)
+			for len(q.calls) > 0 {
+				q.leave(q.calls[0], e.elapsed, err)
 			}
 		}
 	})

@@ -395,41 +395,41 @@ func TestCallThatWentUninformed(t *testing.T) {
 	}
 }
 
-// TestLineAgainstANaiveOne compares a line with a sorted slice, by random steps: tenants take
+// TestQueueAgainstANaiveOne compares a queue with a sorted slice, by random steps: tenants take
 // turns, the calls of a tenant go in order, refused calls go first, and push returns how
 // many calls go before.
-func TestLineAgainstANaiveOne(t *testing.T) {
+func TestQueueAgainstANaiveOne(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		l := line{tenants: map[string]tenant{}}
+		q := queue{tenants: map[string]tenant{}}
 		var waiting []*Waiter
 		for range 2000 {
 			switch n := random.IntN(10); {
 			case n < 6:
 				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Unserved: random.IntN(5) == 0}
-				before := l.push(w)
-				require.Equal(t, w.Unserved, w.round == l.round, "seed %d", seed)
+				before := q.push(w)
+				require.Equal(t, w.Unserved, w.round == q.round, "seed %d", seed)
 				waiting = append(waiting, w)
 				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
 			case n < 8 && len(waiting) > 0:
-				require.Same(t, waiting[0], l.calls[0], "seed %d", seed)
-				l.remove(waiting[0])
-				l.round, waiting = waiting[0].round, waiting[1:]
+				require.Same(t, waiting[0], q.calls[0], "seed %d", seed)
+				q.leave(waiting[0], 0, nil)
+				q.round, waiting = waiting[0].round, waiting[1:]
 			case len(waiting) > 0:
 				at := random.IntN(len(waiting))
-				before := l.tenants[waiting[at].Tenant].last
-				l.remove(waiting[at])
-				after, others := l.tenants[waiting[at].Tenant]
+				before := q.tenants[waiting[at].Tenant].last
+				q.leave(waiting[at], 0, nil)
+				after, others := q.tenants[waiting[at].Tenant]
 				require.Equal(t, others && before == waiting[at].round, others && after.last < before, "a tenant's last place is free again")
 				waiting = slices.Delete(waiting, at, at+1)
 			}
-			require.True(t, slices.Equal(waiting, l.calls), "seed %d: got %v, want %v", seed, l.calls, waiting)
+			require.True(t, slices.Equal(waiting, q.calls), "seed %d: got %v, want %v", seed, q.calls, waiting)
 		}
-		for len(l.calls) > 0 {
-			l.remove(l.calls[0])
+		for len(q.calls) > 0 {
+			q.leave(q.calls[0], 0, nil)
 		}
-		assert.Empty(t, l.tenants, "names that nobody uses would fill the memory")
+		assert.Empty(t, q.tenants, "names that nobody uses would fill the memory")
 	}
 }
 
