@@ -18,7 +18,8 @@ const Longest = spec.Day
 // Read returns the wait that an answer's Retry-After asks for: the longest of several, at
 // most Longest. It returns 0 if the header is missing or unreadable, or if its date has
 // passed. The wait until a date counts from the answer's Date, because the clocks of
-// service and client may differ, and from now if there is no Date.
+// service and client may differ, and from now if there is no Date. Read rounds a fraction of a
+// second up to the next nanosecond, so that the client never comes earlier than the service asked.
 //
 // Beyond what HTTP allows, Read accepts quotes, and a list: proxies join several headers
 // into one.
@@ -40,19 +41,16 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 	before := ""
 	for item := range strings.FieldsFuncSeq(strings.Join(asked, ","), func(r rune) bool { return r == ',' || r == ';' }) {
 		item = strings.Trim(item, " \t\"'")
-		longest = max(longest, wait(item, now), wait(before+item, now)) // two of the three forms of a date have a comma
+		for _, text := range []string{item, before + item} { // two of the three forms of a date have a comma
+			if at, err := http.ParseTime(text); err == nil {
+				longest = max(longest, at.Sub(now))
+			}
+			if strings.Trim(text, "0123456789.") == "" { // ParseFloat reads more than HTTP knows, such as 1e3
+				n, _ := strconv.ParseFloat(text, 64) // 0 if the text is no number, infinite if it is too large
+				longest = max(longest, time.Duration(math.Ceil(min(n, Longest.Seconds())*float64(time.Second))))
+			}
+		}
 		before = item + ", "
 	}
 	return min(longest, Longest)
-}
-
-// wait reads seconds, with or without a fraction, or a date. It rounds a fraction up to
-// the next nanosecond, so that the client never comes earlier than the service asked.
-func wait(text string, now time.Time) time.Duration {
-	if strings.Trim(text, "0123456789.") != "" { // ParseFloat reads more than HTTP knows, such as 1e3
-		at, _ := http.ParseTime(text) // a text that is not a date gives the year 1
-		return at.Sub(now)            // cannot overflow: Sub returns the longest Duration instead
-	}
-	n, _ := strconv.ParseFloat(text, 64) // 0 if the text is no number, infinite if it is too large
-	return time.Duration(math.Ceil(min(n, Longest.Seconds()) * float64(time.Second)))
 }
