@@ -47,7 +47,7 @@ type RetryPolicy struct {
 // cool-down and package pacer use them too.
 const (
 	defaultAttempts = 3
-	maxBackoff      = 8 * time.Second
+	longestBackoff  = 8 * time.Second
 	maxRenewals     = 2 // repeats on a new connection, on top of MaxAttempts
 )
 
@@ -94,11 +94,11 @@ func (p RetryPolicy) wait(attempt int, asked, longest time.Duration, random floa
 }
 
 // backoff returns the shortest wait after an attempt. It doubles from MinWait up to
-// maxBackoff and MaxWait.
+// longestBackoff and MaxWait.
 func (p RetryPolicy) backoff(attempt int) time.Duration {
 	wait := p.MinWait
-	for n := 1; n < attempt && wait < maxBackoff; n++ {
-		wait = min(2*wait, maxBackoff, p.MaxWait)
+	for n := 1; n < attempt && wait < longestBackoff; n++ {
+		wait = min(2*wait, longestBackoff, p.MaxWait)
 	}
 	return wait
 }

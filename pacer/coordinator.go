@@ -102,7 +102,7 @@ func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) q
 func (c *coordinator) scheduleLocked(now time.Duration, class quota.Class, s quota.Schedule) quota.Schedule {
 	s.Opens -= c.offset
 	s.Turn -= c.offset
-	for i := range s.Grants {
+	for i := range s.Grants { // made for this answer; Mark stays in the state's time, in which refused and giveBack read it
 		s.Grants[i].At -= c.offset
 	}
 	if g := c.ledger.Gates[costSet(class.ID)]; g.Since > 0 {

@@ -39,7 +39,7 @@ func newState(bounds []bound, now time.Duration) *state {
 // advance moves the state's time on, and drops old gates, tickets and calls.
 func (s *state) advance(now time.Duration) {
 	s.Now = max(s.Now, now)
-	maps.DeleteFunc(s.Gates, func(_ costSet, g gate) bool { return g.Opens <= s.Now-quota.MaxBackoff })
+	maps.DeleteFunc(s.Gates, func(_ costSet, g gate) bool { return g.Opens <= s.Now-quota.MaxGateBackoff })
 	s.Tickets = slices.DeleteFunc(s.Tickets, func(t ticket) bool { return t.Due < s.Now-ticketTTL })
 	for i := range s.Limits {
 		s.Limits[i].forget(s.Now)
@@ -163,7 +163,7 @@ func (l *ledger) reopen() {
 }
 
 // gate is closed by a refusal. Until it opens, it holds back all calls that spend at least the
-// limits that the refused call spent. It stays in the state for quota.MaxBackoff after that.
+// limits that the refused call spent. It stays in the state for quota.MaxGateBackoff after that.
 type gate struct {
 	Opens time.Duration // when calls may go again
 	Key   string        // the limit_key of the refusal
@@ -190,7 +190,7 @@ func (s *state) closeGate(k costSet, o quota.Outcome) (closedLonger bool) {
 		g.Until = g.Opens
 	}
 	if closedLonger = opens-max(s.Now, last) >= time.Second; closedLonger {
-		opens = max(opens, s.Now+min(g.Until-g.Since, quota.MaxBackoff))
+		opens = max(opens, s.Now+min(g.Until-g.Since, quota.MaxGateBackoff))
 	}
 	if opens > last {
 		g.Opens, g.Key, g.Trace = opens, o.LimitKey, o.TraceID

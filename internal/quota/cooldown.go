@@ -26,16 +26,16 @@ const (
 	trialWait = time.Second
 	// While the openings of a gate let nobody through, the gate stays closed longer each time.
 	// So a service that refuses every call is asked less and less often. The longest time is
-	// MaxBackoff for a lone caller, and MaxBackoff/n for n callers, because a crowd needs
+	// MaxGateBackoff for a lone caller, and MaxGateBackoff/n for n callers, because a crowd needs
 	// more chances. A caller whose time runs out opens the gate sooner, but never before
 	// minBackoff, because a stream of calls always has such a caller.
-	MaxBackoff   = 64 * time.Second
-	minBackoff   = 5 * time.Second
-	maxDoublings = 6 // from a second to MaxBackoff; more could overflow
+	MaxGateBackoff = 64 * time.Second
+	minBackoff     = 5 * time.Second
+	maxDoublings   = 6 // from a second to MaxGateBackoff; more could overflow
 	// Callers that have waited in vain get little jitter, so that they go before the callers of
 	// other programs. With an eighth of it, 16 programs on a leaky bucket lost two calls in a
 	// thousand.
-	starvedJitter = 32
+	starvedJitterDivisor = 32
 )
 
 // A CoolDown is the rule of a client without a Pacer. After a 429, the calls of every class
@@ -130,10 +130,10 @@ func (g *gate) whileClosed(first *Waiter, waiting int) Schedule {
 	passed, fruitless := g.ramp.result()
 	if fruitless > 0 { // the gate has opened before, and let nobody through
 		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
-		jitter /= starvedJitter
+		jitter /= starvedJitterDivisor
 	}
 	if fruitless > 1 {
-		longest := max(minBackoff, MaxBackoff/time.Duration(max(1, waiting)))
+		longest := max(minBackoff, MaxGateBackoff/time.Duration(max(1, waiting)))
 		backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
 		backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
 		patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
