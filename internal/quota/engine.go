@@ -408,12 +408,13 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		d := reading.Sub(e.last)
-		if d > 0 && d <= maxJump {
+		switch d := reading.Sub(e.last); {
+		case d > 0 && d <= maxJump:
 			e.elapsed += d
-		}
-		if d > 0 || d < -time.Second && reading.Before(seen) { // else it is behind another call's clock, or was read before that call's reading
 			e.last = reading
+		case d > maxJump, d < -time.Second && reading.Before(seen): // the clock was set, or is another one
+			e.last = reading
+		default: // it is behind another call's clock, or was read before that call's reading
 		}
 		f(e.elapsed)
 	}()
