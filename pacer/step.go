@@ -52,7 +52,7 @@ func (c *coordinator) startStepLocked() {
 
 // step takes the collected changes and questions to the store's state, by a Load and a Swap.
 type step struct {
-	ledger       // a copy of this process's ledger; adopt replaces its state by the store's
+	shared       ledger // begins as a copy of this process's ledger; adopt sets its state to the store's
 	changes      []func(*ledger)
 	questions    []*question
 	now          time.Duration // when the step began, by the engine's clock
@@ -67,14 +67,14 @@ type step struct {
 // beginStepLocked takes the collected changes and questions into a new step.
 func (c *coordinator) beginStepLocked(now time.Duration) *step {
 	s := &step{
-		ledger: c.ledger, changes: c.changes, now: now, began: time.Now(),
+		shared: c.ledger, changes: c.changes, now: now, began: time.Now(),
 		wasOnShare: c.onShareLocked(), lastKey: c.lastKey, key: c.keyLocked(), lastStep: c.ledger.Members[c.ledger.member],
 	}
 	for _, class := range c.questions {
 		waiting := c.engine.WaitingLocked(func(other quota.Class) bool { return other == class })
 		s.questions = append(s.questions, &question{class: class, waiting: int64(waiting)})
 	}
-	s.callWeight, s.state = 1, nil // adopt sets the state
+	s.shared.callWeight, s.shared.state = 1, nil // adopt sets the state
 	c.changes, c.questions, c.retryAt = nil, nil, now+storeRetry
 	return s
 }
@@ -105,15 +105,15 @@ func (c *coordinator) updateState(s *step) error {
 		}
 		s.adopt(stored)
 		if s.wasOnShare || s.lost || s.lastKey != "" && s.lastKey != s.key { // the store does not know all calls of this process
-			c.engine.Update(func(now time.Duration) { s.merge(c.ledgerAtLocked(now), s.wasOnShare) })
+			c.engine.Update(func(now time.Duration) { s.shared.merge(c.ledgerAtLocked(now), s.wasOnShare) })
 		}
-		s.apply(&s.ledger)
+		s.apply(&s.shared)
 		if swapped, err := c.swap(s, stored.version); err != nil || swapped {
 			return err
 		}
 		// Sleep in real time, as the store does not know the client's clock. Without this
 		// wait, half of the Swaps of 16 processes fail.
-		time.Sleep(rand.N(s.stepDuration / 2))
+		time.Sleep(rand.N(s.shared.stepDuration / 2))
 	}
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
 }
@@ -128,33 +128,33 @@ func (c *coordinator) load(s *step) (stored, error) {
 		return l, err
 	})
 	received := time.Since(s.began)
-	s.stepDuration, s.loaded = max(claimAhead/6, 2*(received-sent)), s.now+(sent+received)/2
+	s.shared.stepDuration, s.loaded = max(claimAhead/6, 2*(received-sent)), s.now+(sent+received)/2
 	return loaded, err
 }
 
 // adopt takes over the state that load has read, and adds this process as a member.
 func (s *step) adopt(from stored) {
-	now := time.Duration(from.at.UnixNano())
-	s.state, s.lost = decode(from.value, len(s.bounds)), false
+	now, l := time.Duration(from.at.UnixNano()), &s.shared
+	l.state, s.lost = decode(from.value, len(l.bounds)), false
 	switch {
-	case s.state == nil || now < s.Now-maxTimeLag:
-		s.state, s.lost = newState(s.bounds, now), len(from.value) > 0 || s.lastKey == s.key
+	case l.state == nil || now < l.Now-maxTimeLag:
+		l.state, s.lost = newState(l.bounds, now), len(from.value) > 0 || s.lastKey == s.key
 	case s.lastKey == s.key: // a member may be missing only once its last step is memberTTL ago
-		s.lost = s.Members[s.member] < s.lastStep && s.Now <= s.lastStep+memberTTL
+		s.lost = l.Members[l.member] < s.lastStep && l.Now <= s.lastStep+memberTTL
 	}
-	s.advance(now)
-	s.Members[s.member] = s.Now
-	maps.DeleteFunc(s.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < s.Now-memberTTL })
-	if s.wasOnShare && s.Gates[anyCall].Opens <= s.Now { // hold all calls until the other processes have left their shares too
-		s.Gates[anyCall] = gate{Opens: s.Now + returnHold}
+	l.advance(now)
+	l.Members[l.member] = l.Now
+	maps.DeleteFunc(l.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < l.Now-memberTTL })
+	if s.wasOnShare && l.Gates[anyCall].Opens <= l.Now { // hold all calls until the other processes have left their shares too
+		l.Gates[anyCall] = gate{Opens: l.Now + returnHold}
 	}
 }
 
 // swap writes the step's state. The store may drop it when nothing in it can matter any more.
 func (c *coordinator) swap(s *step, version string) (swapped bool, err error) {
-	longest := slices.MaxFunc(s.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
+	longest := slices.MaxFunc(s.shared.bounds, func(a, b bound) int { return cmp.Compare(a.Window, b.Window) }).Window
 	return callStore(c.store, func(ctx context.Context) (bool, error) {
-		return c.store.Swap(ctx, s.key, version, s.encode(), 2*longest+time.Hour)
+		return c.store.Swap(ctx, s.key, version, s.shared.encode(), 2*longest+time.Hour)
 	})
 }
 
@@ -176,9 +176,9 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 			c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds an older value or something else, or its time went back")
 			c.lostUntil = now + 2*time.Minute
 		}
-		c.offset, c.ledger.callWeight, c.downSince, c.lastKey = s.Now-s.loaded, 1, time.Time{}, s.key
-		if slices.Equal(s.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
-			c.ledger.state = s.state
+		c.offset, c.ledger.callWeight, c.downSince, c.lastKey = s.shared.Now-s.loaded, 1, time.Time{}, s.key
+		if slices.Equal(s.shared.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
+			c.ledger.state = s.shared.state
 		}
 	}
 	for _, q := range s.questions {
