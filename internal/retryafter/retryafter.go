@@ -42,12 +42,11 @@ func Read(header http.Header, now time.Time) (longest time.Duration) {
 	for item := range strings.FieldsFuncSeq(strings.Join(asked, ","), func(r rune) bool { return r == ',' || r == ';' }) {
 		item = strings.Trim(item, " \t\"'")
 		for _, text := range []string{item, before + item} { // two of the three forms of a date have a comma
-			if at, err := http.ParseTime(text); err == nil {
-				longest = max(longest, at.Sub(now))
-			}
 			if strings.Trim(text, "0123456789.") == "" { // ParseFloat reads more than HTTP knows, such as 1e3
 				n, _ := strconv.ParseFloat(text, 64) // 0 if the text is no number, infinite if it is too large
 				longest = max(longest, time.Duration(math.Ceil(min(n, Longest.Seconds())*float64(time.Second))))
+			} else if at, err := http.ParseTime(text); err == nil {
+				longest = max(longest, at.Sub(now))
 			}
 		}
 		before = item + ", "
