@@ -379,9 +379,10 @@ func TestReplyFuncErrors(t *testing.T) {
 	assert.Empty(t, fake.Conversation(agent), "errors are no exchange")
 	for i, status := range []int{403, 409, 503, 201, 99, -1} {
 		next = fakeserver.Reply{Status: status}
-		c.send(agent, "x").wantError(t, 500, "internal_server_error")
-		require.Len(t, watch.errors, i+1, status)
-		assert.Regexp(t, fmt.Sprintf(`the ReplyFunc of OnMessage\(\) at fault_test.go:\d+ answered with status %d;`, status), watch.errors[i], status)
+		r = c.send(agent, "x")
+		r.wantError(t, 500, "internal_server_error")
+		assert.Regexp(t, fmt.Sprintf(`the ReplyFunc of OnMessage\(\) at fault_test.go:\d+ answered with status %[1]d;.*\nthe ReplyFunc answered with status %[1]d;`, status),
+			watch.errors[i]+"\n"+r.text("reason"))
 	}
 }
 
