@@ -169,14 +169,16 @@ type gate struct {
 	Key   string        // the limit_key of the refusal
 	Trace string        // the trace_id of the refusal
 	Since time.Duration // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
-	Until time.Duration // when the gate last opened before a refusal closed it again; Since: it has closed only once
+	Until time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
+	// Backoff is the shortest time for which the next refusal closes the gate. Each refusal that
+	// closes it for longer doubles Backoff, so that a service that refuses every call is asked
+	// less often.
+	Backoff time.Duration
 }
 
 // closeGate closes the gate of calls with the costs k after a refusal. It reports whether the
 // calls now wait at least a second longer than before. If several calls that were under way
-// together are refused, only the first refusal does that. While no call passes, the gate closes
-// for as long as that has lasted already. This doubles the time, so that a service that refuses
-// every call is asked less and less often.
+// together are refused, only the first refusal does that.
 //
 // A refusal makes only one thing certain: the service would also refuse a call that spends at
 // least the limits of the refused call. Only such calls wait, whatever the limit's name, so the
@@ -185,12 +187,13 @@ type gate struct {
 func (s *state) closeGate(k costSet, o quota.Outcome) (closedLonger bool) {
 	g, opens, last := s.Gates[k], s.Now+o.RetryAfter, s.lastToOpen(k).Opens
 	if g.Since == 0 {
-		g.Since, g.Until = s.Now, s.Now
+		g.Since, g.Until, g.Backoff = s.Now, 0, 0
 	} else if g.Opens <= s.Now {
 		g.Until = g.Opens
 	}
 	if closedLonger = opens-max(s.Now, last) >= time.Second; closedLonger {
-		opens = max(opens, s.Now+min(g.Until-g.Since, quota.MaxGateBackoff))
+		opens = max(opens, s.Now+g.Backoff)
+		g.Backoff = min(max(time.Second, 2*g.Backoff), quota.MaxGateBackoff)
 	}
 	if opens > last {
 		g.Opens, g.Key, g.Trace = opens, o.LimitKey, o.TraceID

@@ -386,13 +386,11 @@ func TestWhoIsHeldBack(t *testing.T) {
 		refused   []refusal
 		want      waits // of all others: 0
 	}{
-		{"a creation", "", []refusal{{creation, 8 * h}}, waits{creation: 8 * h, withKey: 8 * h}},
 		{"a creation, by name", "key_minute", []refusal{{creation, 8 * h}}, waits{creation: 8 * h, withKey: 8 * h}},
 		{"a message", "", []refusal{{message, 8 * h}}, waits{message: 8 * h, creation: 8 * h, withKey: 8 * h, warmUp: 8 * h}},
 		{"a wrong guess costs one message", "", []refusal{{creation, 8 * h}, {message, 3 * h}}, waits{message: 3 * h, creation: 8 * h, withKey: 8 * h, warmUp: 3 * h}},
 		{"the latest counts", "", []refusal{{warmUp, 60 * s}, {warmUp, h}, {warmUp, 0}}, waits{warmUp: h}},
 		{"a second at least", "", []refusal{{warmUp, 0}}, waits{warmUp: s}},
-		{"a key", "", []refusal{{withKey, h}}, waits{withKey: h}},
 		{"a key, and a creation for longer", "", []refusal{{withKey, h}, {creation, 2 * h}}, waits{creation: 2 * h, withKey: 2 * h}},
 		{"a key, and a creation for less", "", []refusal{{withKey, h}, {creation, h / 2}}, waits{creation: h / 2, withKey: h}},
 	} {
