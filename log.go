@@ -46,7 +46,8 @@ func logRecord(ctx context.Context, logger *slog.Logger, level slog.Level, messa
 	all := append(make([]slog.Attr, 0, 12), // on the stack
 		slog.String("method", s.Endpoint.Method), slog.String("path", s.Endpoint.Path), slog.Uint64("call", s.Call), slog.String("agent_id", s.AgentID))
 	all = append(all, attrs...)
-	logger.LogAttrs(ctx, level, message, slices.DeleteFunc(all, func(a slog.Attr) bool { return a.Value.Kind() == slog.KindString && a.Value.String() == "" })...)
+	isEmpty := func(a slog.Attr) bool { return a.Value.Kind() == slog.KindString && a.Value.String() == "" }
+	logger.LogAttrs(ctx, level, message, slices.DeleteFunc(all, isEmpty)...)
 }
 
 // errorAttr returns an empty attribute, which logRecord leaves out, if err is nil.

@@ -111,8 +111,9 @@ var (
 	createAgent, readAgent     = step{Call: rawcall.CreateAgent}, step{Call: rawcall.ReadAgent}
 	sendMessage, enableSMS     = step{Call: rawcall.SendMessage}, step{Call: rawcall.EnableSMS}
 
-	readUnknownAgent, badCreation, creationWithKey = step{Call: rawcall.ReadUnknownAgent}, step{Call: rawcall.BadCreation}, step{Call: rawcall.CreationWithKey}
-	byokCreation, byokWarmUp, badWarmUp            = step{Call: rawcall.BYOKCreation}, step{Call: rawcall.BYOKWarmUp}, step{Call: rawcall.BadWarmUp}
+	readUnknownAgent, badCreation = step{Call: rawcall.ReadUnknownAgent}, step{Call: rawcall.BadCreation}
+	creationWithKey, byokCreation = step{Call: rawcall.CreationWithKey}, step{Call: rawcall.BYOKCreation}
+	byokWarmUp, badWarmUp         = step{Call: rawcall.BYOKWarmUp}, step{Call: rawcall.BadWarmUp}
 )
 
 // endpoints has one call of each endpoint, in the order of interface 4.

@@ -188,7 +188,8 @@ func (s *Server) OnCall(watch func(Call), matchers ...Matcher) (stop func()) {
 		misuse("OnCall", "the function is nil")
 	}
 	checkMatchers("OnCall", matchers)
-	w := &watcher{name: "the function of OnCall(" + s.config.namesOf(matchers) + ") at " + callerLine(2), matchers: slices.Clone(matchers), show: func(e *entry) { watch(e.snapshot()) }}
+	name := "the function of OnCall(" + s.config.namesOf(matchers) + ") at " + callerLine(2)
+	w := &watcher{name: name, matchers: slices.Clone(matchers), show: func(e *entry) { watch(e.snapshot()) }}
 	s.addWatcher(w)
 	return func() { s.removeWatcher(w) }
 }

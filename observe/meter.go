@@ -115,7 +115,9 @@ func fitMeter(calls []countedCall, limit int) *meter {
 	reads := slices.DeleteFunc(slices.Clone(calls), func(c countedCall) bool { return c.Name != rawcall.ReadAgent.Name })
 	var meters []*meter
 	var costs []int
-	for _, kind := range []string{decisions.WindowsFixed, decisions.WindowsAligned, decisions.WindowsSliding, decisions.WindowsWeighted, decisions.WindowsBucket} {
+	for _, kind := range []string{
+		decisions.WindowsFixed, decisions.WindowsAligned, decisions.WindowsSliding, decisions.WindowsWeighted, decisions.WindowsBucket,
+	} {
 		m, cost := fitCounting(kind, reads, float64(limit))
 		meters, costs = append(meters, m), append(costs, cost)
 	}
@@ -165,7 +167,8 @@ func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	// Each kind of call is made a different number of times, so another set of kinds
 	// leaves room for at least one call more or less.
 	margin := 1
-	if m.counting == decisions.WindowsWeighted || m.counting == decisions.WindowsBucket { // these limits open step by step, so a difference of one or two is chance
+	// These limits open step by step, so a difference of one or two is chance.
+	if m.counting == decisions.WindowsWeighted || m.counting == decisions.WindowsBucket {
 		margin = 3
 	}
 	set, clear := clearest(costs, 0, margin)

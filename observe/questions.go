@@ -193,7 +193,8 @@ func readErrorName(x rawcall.Exchange) any {
 // provider key is missing or wrong.
 func refusesBody(x rawcall.Exchange) bool {
 	sent := x.Call.Body
-	return x.Status == http.StatusBadRequest && x.Name != rawcall.SendMessage.Name && !strings.Contains(sent, `"byok"`) && !strings.Contains(sent, `"api_key"`)
+	needsKey := x.Name == rawcall.SendMessage.Name || strings.Contains(sent, `"byok"`) || strings.Contains(sent, `"api_key"`)
+	return x.Status == http.StatusBadRequest && !needsKey
 }
 
 // readReason reports whether a 400 for a wrong body has a reason.
@@ -483,7 +484,11 @@ func spentByRefused(p *probe) any {
 	}
 	p.emptyMinute()
 	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: a smaller difference may be chance if a limit opens step by step
-	kinds := []callKind{{"status", rawcall.GetStatus, 200, unit}, {"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit}, {"404", rawcall.ReadUnknownAgent, 404, 4 * unit}}
+	kinds := []callKind{
+		{"status", rawcall.GetStatus, 200, unit},
+		{"400", rawcall.SendMessage.With(`{}`), 400, 2 * unit},
+		{"404", rawcall.ReadUnknownAgent, 404, 4 * unit},
+	}
 	if p.conflicts {
 		kinds = append(kinds, callKind{"409", rawcall.BYOKWarmUp, 409, 8 * unit})
 	}

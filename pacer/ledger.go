@@ -69,7 +69,8 @@ func (l *ledger) budget(i int) budget {
 	b.pace = time.Duration(float64(b.evenGap) * (1 + b.extraNow))
 	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
-		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.extraNow) // smaller as Extra grows, because a service that spaces calls refuses bursts
+		// Smaller as Extra grows, because a service that spaces calls refuses bursts.
+		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.extraNow)
 	}
 	if !b.paced() {
 		b.slotLength, b.pace = b.Window/countedSlots, trialWait

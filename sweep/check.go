@@ -282,8 +282,9 @@ func (r *run) lost(found reportFunc) {
 	got, excuses := r.last().left.state, r.vagueReports(r.records...)
 	for _, s := range r.baselineRecords()[0].left.state.subjects() {
 		calls := s.calls(r.calls())
-		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // leaves out calls that were refused for now, which can still succeed one day
-			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) || errors.Is(c.Err, agentmessaging.ErrRateLimited)
+		tried := slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { // leaves out calls that can still succeed one day
+			return errors.Is(c.Err, agentmessaging.ErrUnauthorized) || errors.Is(c.Err, agentmessaging.ErrPaymentRequired) ||
+				errors.Is(c.Err, agentmessaging.ErrRateLimited)
 		})
 		switch {
 		case got.copies[s] > 0 || slices.ContainsFunc(calls, (*Call).succeeded):

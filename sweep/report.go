@@ -196,7 +196,8 @@ func (s *sweep) story(r *run) string {
 func (rec *record) transcript(b *strings.Builder) {
 	var calls []string
 	for _, c := range rec.calls {
-		calls = append(calls, fmt.Sprintf("  %8s  %-16s %-13s %s\n", c.begun.Sub(rec.begun).Round(time.Millisecond), cmp.Or(c.Name, c.spec.Name), c.AgentID, c.line()))
+		at, name := c.begun.Sub(rec.begun).Round(time.Millisecond), cmp.Or(c.Name, c.spec.Name)
+		calls = append(calls, fmt.Sprintf("  %8s  %-16s %-13s %s\n", at, name, c.AgentID, c.line()))
 	}
 	b.WriteString(strings.Join(shorten(calls), ""))
 	said := cmp.Or(strings.TrimSpace(rec.withoutKeys(rec.said())), "nothing")

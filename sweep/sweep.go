@@ -137,7 +137,8 @@ func (s *sweep) runBaseline() {
 		s.singleGoroutine = !slices.ContainsFunc(runs[0].calls(), func(c *Call) bool { return !c.fromScenario })
 	}
 	first, baseline := runs[0].records[0], runs[1].records[0]
-	*s.baseline = run{records: runs[1].records, repeat: runs[0].records, ordered: s.singleGoroutine && firstDifference(first.left.state.order, baseline.left.state.order, false) == ""}
+	sameOrder := firstDifference(first.left.state.order, baseline.left.state.order, false) == ""
+	*s.baseline = run{records: runs[1].records, repeat: runs[0].records, ordered: s.singleGoroutine && sameOrder}
 	switch {
 	case len(baseline.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -160,7 +161,8 @@ func (s *sweep) learnWhatVaries() {
 	s.t.Helper()
 	for stage := range stages {
 		a, b := s.baseline.repeat[stage], s.baseline.records[stage]
-		differing := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) })
+		hasWord := func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) }
+		differing := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), hasWord)
 		if differing != nil && !s.singleGoroutine { // the order of goroutines may change the texts
 			s.t.Logf("sweep: without faults, the scenario says %q and, the second time, %q: such lines count as reports, which excuse what they do not name", differing[0], differing[1])
 		} else if differing != nil {
@@ -170,7 +172,8 @@ func (s *sweep) learnWhatVaries() {
 	baseline := s.baseline.records[0]
 	slow := s.execute(&execution{from: nothingPersisted, plan: &plan{target: baseline.calls[0].Name, fault: faults.Dripping, lasts: fromOn}})
 	if len(slow.calls) == len(baseline.calls) && !slices.ContainsFunc(slow.calls, (*Call).failed) {
-		s.baseline.varied.learn(slow.newStatements(baseline), baseline.newStatements(slow), func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") })
+		onlyNumbersVary := func(pattern string) bool { return pattern != "" && !strings.Contains(pattern, "*") }
+		s.baseline.varied.learn(slow.newStatements(baseline), baseline.newStatements(slow), onlyNumbersVary)
 	}
 }
 

@@ -353,7 +353,8 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		s.agents[id] = a
 		reply = map[string]any{"agent_id": id, "status": "active", "sms": map[string]any{"status": a.sms, "carrier": "x"}}
 	case "read-agent":
-		reply = map[string]any{"agent_id": id, "status": "idle", "sms": map[string]any{"status": a.sms}, "created_at": s.time(a.at), "updated_at": s.time(a.at)}
+		at, sms := s.time(a.at), map[string]any{"status": a.sms}
+		reply = map[string]any{"agent_id": id, "status": "idle", "sms": sms, "created_at": at, "updated_at": at}
 	case "send-message":
 		reply = map[string]any{"reply_text": "", "warnings": []any{"slow"}}
 	case "enable-sms":

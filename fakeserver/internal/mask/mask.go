@@ -218,6 +218,7 @@ func (b *Body) hidden(body string, n int) string {
 // if it repeats a secret of the call.
 func (b *Body) masked(w *walker) string {
 	isString, isURL := w.written[0] == '"', !w.isName && bytes.EqualFold(w.member, baseURL)
+	isThere := func(secret string) bool { return bytes.Contains(w.written, []byte(secret)) }
 	switch {
 	// An empty key is shown: it is not a secret, and often comes from a variable that was
 	// not set.
@@ -231,7 +232,7 @@ func (b *Body) masked(w *walker) string {
 	case !w.isName && !b.Texts && w.wordsDepth > 0 && w.metadataDepth != 1:
 		return `"` + Text(w.text()) + `"`
 	// A string without escapes and without secrets needs no decoding.
-	case !isURL && bytes.IndexByte(w.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, func(secret string) bool { return bytes.Contains(w.written, []byte(secret)) }):
+	case !isURL && bytes.IndexByte(w.written, '\\') < 0 && !slices.ContainsFunc(b.Secrets, isThere):
 		return ""
 	}
 	clean := w.text()
