@@ -310,6 +310,8 @@ var reported = []callCase{
 		do: post, opts: limiterRefuses(&agentmessaging.Error{
 			StatusCode: 429, Code: "rate_limited", LimitKey: "key_day", RetryAfter: time.Hour,
 		}), given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
+	{do: post, opts: limiterRefuses(&agentmessaging.Error{StatusCode: 429, Code: "rate_limited", RetryAfter: 90 * time.Second}),
+		given: each(okAnswer), want: "not done: ErrRateLimited, requests: 0"},
 	{do: post, opts: limiterRefuses(errLeft), given: each(okAnswer), want: "not done: io.ErrUnexpectedEOF, requests: 0"},
 	{rule: "The words of a limiter are shown as the words of an answer are.",
 		do: post, opts: limiterRefuses(&agentmessaging.Error{

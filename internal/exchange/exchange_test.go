@@ -114,6 +114,10 @@ func TestClientsOfATransportAndAServiceShareASender(t *testing.T) {
 	transport, lone, base := NewTransport(), &http.Transport{DisableKeepAlives: true}, &url.URL{Scheme: "https", Host: "service.example"}
 	sender, conn := New(transport, base), tls.Client(nil, nil)
 	assert.Same(t, sender, New(transport, base.JoinPath("prefix")))
+	assert.NotZero(t, sender.queue.pending.Load(), "the first request takes a turn")
+	sender.queue.enter(t.Context())
+	sender.queue.leave(true)
+	assert.Zero(t, sender.queue.pending.Load(), "after the first turn, requests skip the queue")
 	assert.NotSame(t, sender, New(transport, &url.URL{Scheme: "https", Host: "other.example"}))
 	assert.NotSame(t, sender, New(NewTransport(), base))
 	assert.Same(t, New(nil, base), New(nil, base))
@@ -323,6 +327,12 @@ func TestFailures(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestInterimAnswersAreBounded(t *testing.T) {
+	rt := &roundTrip{sender: new(Sender), ctx: t.Context(), known: facts{interim: maxInterim - 1}}
+	assert.NoError(t, rt.got1xx(100, nil))
+	assert.Error(t, rt.got1xx(100, nil))
 }
 
 // A try may be refused again, by a hook that runs late.

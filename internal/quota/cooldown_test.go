@@ -317,7 +317,7 @@ func TestClosedLonger(t *testing.T) {
 		{2 * s, 10 * s, true},
 		{2 * s, 5 * s, false},
 		{2100 * time.Millisecond, 10 * s, false},
-		{4 * s, 10 * s, true},
+		{3100 * time.Millisecond, 10 * s, true},
 	} {
 		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("", tt.asked)), "%+v", tt)
 	}

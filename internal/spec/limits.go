@@ -40,11 +40,13 @@ var Limits = [...]Limit{
 	{names.KeyMinute, Requests, perKey, time.Minute, [4]int{60, 60, 300, 600}},
 	{names.IPMinute, Requests, perIP, time.Minute, [4]int{120, 120, 500, 1000}},
 	{names.KeyDay, Requests, perKey, Day, [4]int{1000, 1000, 10_000, 50_000}},
-	{names.AgentCreateKeyDay, AgentCreations, perKey, Day, [4]int{50, 50, 50, 50}},
-	{names.AgentCreateIPMinute, AgentCreations, perIP, time.Minute, [4]int{10, 10, 10, 10}},
-	{names.BYOKSetKeyHour, BYOKSets, perKey, time.Hour, [4]int{5, 5, 5, 5}},
-	{names.WarmUpKeyHour, WarmUps, perKey, time.Hour, [4]int{3, 3, 3, 3}},
+	{names.AgentCreateKeyDay, AgentCreations, perKey, Day, everyPlan(50)},
+	{names.AgentCreateIPMinute, AgentCreations, perIP, time.Minute, everyPlan(10)},
+	{names.BYOKSetKeyHour, BYOKSets, perKey, time.Hour, everyPlan(5)},
+	{names.WarmUpKeyHour, WarmUps, perKey, time.Hour, everyPlan(3)},
 }
+
+func everyPlan(n int) [4]int { return [4]int{n, n, n, n} }
 
 // LimitCount is the number of Limits.
 const LimitCount = len(Limits)

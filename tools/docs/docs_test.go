@@ -320,6 +320,13 @@ func TestNumbersOfDocComments(t *testing.T) {
 	}
 }
 
+// The comments on the names of limits repeat their preview defaults.
+func TestNumbersOfLimitNames(t *testing.T) {
+	for _, l := range spec.Limits {
+		assert.Contains(t, read(t, "fakeserver/options.go"), fmt.Sprintf("// %s: %s ", l.Key, thousands(l.Max[0])))
+	}
+}
+
 // wantRow checks that a table has a row with these cells in this order.
 func wantRow(t *testing.T, page string, cells ...string) {
 	t.Helper()
