@@ -195,7 +195,8 @@ type attempt struct {
 }
 
 // Attempt makes one attempt. cookies are the jar's. The deferred functions also run if a
-// transport, an observer or a limiter panics.
+// transport, an observer or a limiter panics: the limits learn of the outcome, then observers
+// get the attempt's end, and then its context ends.
 func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	c.last = attempt{call: c, number: c.attempts + 1, cookies: cookies}
 	a, ctx := &c.last, c.ctx
@@ -203,7 +204,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 		var stop context.CancelFunc
 		ctx, stop = a.observe()
 		defer stop()
-		defer a.report(ctx)
+		defer a.reportEnd(ctx)
 	}
 	defer a.reportOutcome(ctx)
 	if a.failure = a.acquire(ctx); a.failure != nil {
@@ -211,11 +212,11 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 		return 0, nil
 	}
 	c.attempts++
-	request := ctx
+	requestCtx := ctx
 	if c.client.handlers != nil {
-		defer c.client.handlers.begin(&request, func() Event { return RequestStart{c.subject, a.number} })()
+		defer c.client.handlers.begin(&requestCtx, func() Event { return RequestStart{c.subject, a.number} })()
 	}
-	a.send(request)
+	a.send(requestCtx)
 	a.outcome = classify(a.answer, a.failure, c.endpoint, c.ctxErr())
 	c.lastRefusal = nil
 	if a.outcome == outcomeLimited {
@@ -475,10 +476,10 @@ func (a *attempt) observe() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// report sends observers the attempt's end.
-func (a *attempt) report(ctx context.Context) {
+// reportEnd sends observers the attempt's end.
+func (a *attempt) reportEnd(ctx context.Context) {
 	if a.parsed != nil && a.agentID == "" {
-		a.call.subject.AgentID = a.secrets.Hide(a.parsed.agentID, redact.InName) // the agent that the call created
+		a.subject.AgentID = a.secrets.Hide(a.parsed.agentID, redact.InName) // the agent that the call created
 	}
 	a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 		e := AttemptEnd{

@@ -80,8 +80,8 @@ func (c *coordinator) onItsOwnLocked(now time.Duration) bool {
 	return (c.store == nil || c.onShareLocked()) && now < c.retryAt
 }
 
-// Ask implements quota.Rule. It does not ask the store about calls that no limit counts.
-func (c *coordinator) Ask(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
+// AskLocked implements quota.Rule. It does not ask the store about calls that no limit counts.
+func (c *coordinator) AskLocked(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
 	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAtLocked(now)
 	if waiting > 0 && (c.onItsOwnLocked(now) || l.unlimited(k)) {
 		return c.scheduleLocked(now, class, l.grant(class, int64(waiting)))
@@ -121,8 +121,8 @@ func (c *coordinator) scheduleLocked(now time.Duration, class quota.Class, s quo
 // process may have opened a limit early.
 const longestSleep = 10 * time.Minute
 
-// Done implements quota.Rule.
-func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) (closedLonger bool) {
+// DoneLocked implements quota.Rule.
+func (c *coordinator) DoneLocked(now time.Duration, w *quota.Waiter, o quota.Outcome) (closedLonger bool) {
 	costs := costSet(w.Class.ID)
 	granted, _ := w.Grant.Mark.(time.Duration)
 	switch {
@@ -142,8 +142,8 @@ func (c *coordinator) Done(now time.Duration, w *quota.Waiter, o quota.Outcome) 
 	return closedLonger
 }
 
-// QueueEmptied implements quota.Rule.
-func (c *coordinator) QueueEmptied(now time.Duration, class quota.Class) {
+// QueueEmptiedLocked implements quota.Rule.
+func (c *coordinator) QueueEmptiedLocked(now time.Duration, class quota.Class) {
 	if slices.ContainsFunc(c.ledger.Tickets, ticket{Class: class, Member: c.ledger.member}.same) {
 		c.changeLocked(now, func(l *ledger) { l.withdraw(class) })
 	}

@@ -270,7 +270,7 @@ func (rt *roundTrip) getConn(string) {
 	switch {
 	case f.repeat:
 		rt.stop()
-	case f.http2 && f.headers == 0 && !f.maybeSentUnseen():
+	case f.http2 && f.headers == 0 && !f.hooksMayHaveMissedIt():
 		rt.refuse(noRoom) // the next try waits its turn; here net/http would dial for each request
 	}
 }
@@ -306,7 +306,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 func (rt *roundTrip) useHTTP2(conn *connection) {
 	f := rt.update(func(f *facts) { f.http2 = true })
 	switch before := rt.conn.Swap(conn); {
-	case f.maybeSentUnseen(): // never refuse the request: it may have been sent, so it must not be sent again
+	case f.hooksMayHaveMissedIt(): // never refuse the request: it may have been sent, so it must not be sent again
 	case before != nil && f.headers == 0: // the earlier connection had no room
 		rt.refuse(noRoom)
 		return

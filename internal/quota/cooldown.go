@@ -92,8 +92,8 @@ func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 	return c.classes[w.Class.ID].mustAsk.Load()
 }
 
-// Ask implements Rule.
-func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
+// AskLocked implements Rule.
+func (c *CoolDown) AskLocked(now time.Duration, first *Waiter, waiting int) Schedule {
 	state := &c.classes[first.Class.ID]
 	g := cmp.Or(state.gate, new(gate))
 	waitHere := c.engine.WaitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
@@ -121,8 +121,7 @@ func (c *CoolDown) Ask(now time.Duration, first *Waiter, waiting int) Schedule {
 
 // whileClosed says when the closed gate opens, after Retry-After or the backoff, and when it lets
 // the next call go, after jitter (interface 8.3). first is the next of the calls that wait at the
-// gate. Jitter ends before first's MaxWait and deadline. A backoff above minBackoff ends before
-// first's patience and deadline, so that the call tries once more before it is refused.
+// gate. Jitter ends before first's MaxWait and deadline.
 func (g *gate) whileClosed(first *Waiter, waiting int) Schedule {
 	s := Schedule{Opens: g.end, Estimated: true, Key: g.key, TraceID: g.traceID}
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
@@ -133,18 +132,25 @@ func (g *gate) whileClosed(first *Waiter, waiting int) Schedule {
 		jitter /= starvedJitterDivisor
 	}
 	if fruitless > 1 {
-		longest := max(minBackoff, MaxGateBackoff/time.Duration(max(1, waiting)))
-		backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
-		backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
-		patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
-		lastChance := max(min(patience, first.deadline-answerWait), g.closedAt+minBackoff)
-		s.Opens = max(g.end, min(g.closedAt+backoff, lastChance))
+		s.Opens = max(g.end, g.backoffEnd(first, waiting, fruitless))
 	}
 	s.Turn = max(s.Opens, g.end+jitter)
 	if passed > 0 {
 		s.Gap = (s.Turn - g.ramp.opened) / time.Duration(passed)
 	}
 	return s
+}
+
+// backoffEnd returns when the gate opens after several fruitless openings. A backoff above
+// minBackoff ends before first's patience and deadline, so that the call tries once more before
+// it is refused.
+func (g *gate) backoffEnd(first *Waiter, waiting, fruitless int) time.Duration {
+	longest := max(minBackoff, MaxGateBackoff/time.Duration(max(1, waiting)))
+	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
+	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
+	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
+	lastChance := max(min(patience, first.deadline-answerWait), g.closedAt+minBackoff)
+	return min(g.closedAt+backoff, lastChance)
 }
 
 // next grants the next call at an open gate, or says when it may go; see ramp. It grants one
@@ -200,8 +206,8 @@ func (g *gate) open(now, due time.Duration) {
 	next.gap = min(next.gap, maxGap)
 }
 
-// Done implements Rule.
-func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
+// DoneLocked implements Rule.
+func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	r, _ := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
 	if state.gate != nil && passed {
@@ -219,8 +225,8 @@ func (c *CoolDown) Done(now time.Duration, w *Waiter, o Outcome) (closedLonger b
 	return c.refusedLocked(now, w.Class.ID, o)
 }
 
-// QueueEmptied implements Rule.
-func (*CoolDown) QueueEmptied(time.Duration, Class) {}
+// QueueEmptiedLocked implements Rule.
+func (*CoolDown) QueueEmptiedLocked(time.Duration, Class) {}
 
 // refusedLocked closes the gate of the limit that has refused a call of the class until
 // Retry-After has passed, or keeps it closed for longer. A class that waits at another gate

@@ -66,7 +66,7 @@ func (p *played) classify(call *spec.Endpoint) *Waiter {
 func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedule {
 	w := p.classify(call)
 	p.engine.queues[w.Class] = &queue{calls: make([]*Waiter, waiting)}
-	schedule := p.Ask(h+at, w, waiting)
+	schedule := p.AskLocked(h+at, w, waiting)
 	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)
 	}
@@ -79,7 +79,7 @@ func (p *played) answer(at time.Duration, call *spec.Endpoint, o *Outcome) (clos
 	if last := len(p.underWay[call]) - 1; last >= 0 {
 		w, p.underWay[call] = p.underWay[call][last], p.underWay[call][:last]
 	}
-	return p.Done(h+at, w, *o)
+	return p.DoneLocked(h+at, w, *o)
 }
 
 // Each rule of a cool-down is a story.
@@ -229,7 +229,7 @@ func TestRefusedDuringATrial(t *testing.T) {
 	p.answer(s, message, refuses("k", 60*s))
 	assert.Empty(t, p.ask(2*s, read, 0).Grants, "a forecast")
 	assert.True(t, p.ask(2*s, read, 1).Grants[0].ReportSuccess, "the trial, which frees the class if it passes")
-	p.Done(h+2*s, p.classify(read), *refuses("k", 60*s))
+	p.DoneLocked(h+2*s, p.classify(read), *refuses("k", 60*s))
 	p.answer(2*s, read, passes)
 	assert.Equal(t, h+62*s, p.ask(2*s, read, 1).AskAgain)
 }
@@ -271,11 +271,11 @@ func TestRefusedCreation(t *testing.T) {
 		for _, before := range []bool{false, true} { // a creation without a key was refused before, for a second
 			p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: Never / 4, acquisition: acquisition{deadline: Never}}
 			if before {
-				p.Done(h/2, &Waiter{Endpoint: create}, *refuses("", s))
+				p.DoneLocked(h/2, &Waiter{Endpoint: create}, *refuses("", s))
 			}
-			p.Done(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
+			p.DoneLocked(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
 			waits := p.Classify(t.Context(), w)
-			schedule := p.Ask(h+h/2, w, 1)
+			schedule := p.AskLocked(h+h/2, w, 1)
 			waits = waits && schedule.Grants == nil
 			assert.Equal(t, tt.waits, waits, "%+v %v", tt, before)
 		}
@@ -297,7 +297,7 @@ func TestJitter(t *testing.T) {
 		p.answer(0, message, refuses("k", 20*s))
 		w := p.classify(message)
 		w.deadline, w.MaxWait = h+tt.deadline, tt.maxWait
-		schedule := p.Ask(h, w, 1)
+		schedule := p.AskLocked(h, w, 1)
 		assert.Equal(t, tt.want, schedule.AskAgain-h, "%+v", tt)
 		assert.Equal(t, h+20*s, schedule.Opens, "%+v", tt)
 		assert.Equal(t, "k", schedule.Key, "%+v", tt)

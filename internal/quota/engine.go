@@ -43,23 +43,23 @@ type Rule interface {
 	// Classify sets the waiter's Class and Tenant. It reports whether a limit may hold the
 	// call back at the moment.
 	Classify(ctx context.Context, w *Waiter) bool
-	// Ask grants some of the waiting calls of a class, or says when to ask again. first
-	// is the next call in the queue. If waiting is 0, Ask grants nothing: it only says how
+	// AskLocked grants some of the waiting calls of a class, or says when to ask again. first
+	// is the next call in the queue. If waiting is 0, it grants nothing, and only says how
 	// long first would wait, as far as the rule knows without a store.
 	//
 	// A slow rule returns a Schedule that only names the limit, with AskAgain Never. It works
 	// on a goroutine that it starts with Engine.Background, and passes the result to
 	// Engine.DeliverLocked. The engine asks it again before that, if there was a reset. It sets
 	// no alarm: while the rule works, a sleep would make a fake's clock run ahead.
-	Ask(now time.Duration, first *Waiter, waiting int) Schedule
-	// Done learns how a granted attempt ended. The engine then asks again about all
+	AskLocked(now time.Duration, first *Waiter, waiting int) Schedule
+	// DoneLocked learns how a granted attempt ended. The engine then asks again about all
 	// classes. An attempt that was not sent gives its grant back. closedLonger is true if a
 	// refusal closed a limit, or keeps it closed for at least a second longer.
-	Done(now time.Duration, w *Waiter, o Outcome) (closedLonger bool)
-	// QueueEmptied learns that the last waiting call of a class has left, or had left before a
-	// Schedule was delivered. The engine does not ask about the class again until another call
-	// enters.
-	QueueEmptied(now time.Duration, class Class)
+	DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLonger bool)
+	// QueueEmptiedLocked learns that the last waiting call of a class has left, or had left
+	// before a Schedule was delivered. The engine does not ask about the class again until
+	// another call enters.
+	QueueEmptiedLocked(now time.Duration, class Class)
 }
 
 // Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
@@ -83,8 +83,8 @@ const Never = 1 << 62
 // Grant allows one attempt to be sent.
 type Grant struct {
 	At            time.Duration // when it may be sent
-	ReportSuccess bool          // the rule learns from a success too, so the engine passes it to Rule.Done
-	Mark          any           // set by the rule, which recognizes the grant by it in Done
+	ReportSuccess bool          // the rule learns from a success too, so the engine passes it to Rule.DoneLocked
+	Mark          any           // set by the rule, which recognizes the grant by it in DoneLocked
 }
 
 // Waiter is an engine's view of a call. The same Waiter serves all attempts of a call.
@@ -350,7 +350,7 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
 		w.startWait(ctx, now)
-		s := e.rule.Ask(now, w, 0)
+		s := e.rule.AskLocked(now, w, 0)
 		wait, refusal = max(0, s.Turn-now), s.refusal(w, 0, now)
 	})
 	return wait, refusal
@@ -375,7 +375,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 		if w.granted || o.Refused {
 			w.granted = false
 			e.ResetSchedulesLocked()
-			closedLonger = e.rule.Done(now, w, o)
+			closedLonger = e.rule.DoneLocked(now, w, o)
 		}
 		e.serveLocked()
 	})
@@ -451,7 +451,7 @@ func (e *Engine) serveLocked() {
 			case q.idle:
 			case len(q.calls) == 0:
 				q.schedule, q.idle = Schedule{}, true
-				e.rule.QueueEmptied(now, q.class)
+				e.rule.QueueEmptiedLocked(now, q.class)
 			case q.schedule.AskAgain > now:
 				alarm = min(alarm, q.schedule.AskAgain)
 			case due == nil || q.lastGrant < due.lastGrant:
@@ -463,7 +463,7 @@ func (e *Engine) serveLocked() {
 			return
 		}
 		calls := due.calls
-		e.DeliverLocked(due.class, e.rule.Ask(now, calls[0], len(calls)))
+		e.DeliverLocked(due.class, e.rule.AskLocked(now, calls[0], len(calls)))
 	}
 }
 
@@ -489,7 +489,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	for _, g := range s.Grants {
 		if len(q.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
-			e.rule.Done(now, &Waiter{Class: class, acquisition: acquisition{Grant: g}}, Outcome{})
+			e.rule.DoneLocked(now, &Waiter{Class: class, acquisition: acquisition{Grant: g}}, Outcome{})
 			continue
 		}
 		w := q.calls[0]

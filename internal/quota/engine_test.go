@@ -289,9 +289,9 @@ func newStub(answer func(time.Duration) Schedule) *stub {
 	return r
 }
 
-func (*stub) Classify(context.Context, *Waiter) bool { return true }
-func (r *stub) QueueEmptied(time.Duration, Class)    { r.emptied++ }
-func (r *stub) Ask(now time.Duration, first *Waiter, _ int) Schedule {
+func (*stub) Classify(context.Context, *Waiter) bool    { return true }
+func (r *stub) QueueEmptiedLocked(time.Duration, Class) { r.emptied++ }
+func (r *stub) AskLocked(now time.Duration, first *Waiter, _ int) Schedule {
 	class := first.Class
 	r.engine.Background(func() error {
 		r.asked++
