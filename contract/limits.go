@@ -17,10 +17,6 @@ type limit struct {
 	perIP bool
 }
 
-// minuteMax is the first row's number, which cases about other rules meet too. beyond is more
-// calls than any limit of a minute allows.
-const minuteMax, beyond = 60, 130
-
 // fullMinute uses up a key's minute.
 var fullMinute = requests(minuteMax, minuteMax)
 

@@ -378,9 +378,3 @@ func decisionProblems(a answer, st step) []problem {
 		{rule("fake", "limit_key values: one for each limit of interface 8.1"),
 			problemUnless(st.limitKey == "" || a.At("limit_key") == st.limitKey, "want limit_key %s", st.limitKey)}}
 }
-
-// windowOf returns the window of a limit, which the end of its name says; 0 for no name.
-func windowOf(limitKey string) time.Duration {
-	ends := limitKey[strings.LastIndexByte(limitKey, '_')+1:]
-	return map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": day}[ends]
-}

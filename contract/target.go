@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
@@ -119,4 +121,14 @@ func (target Target) whyLimitsDiffer() string {
 		return fmt.Sprintf("the target allows %d requests a minute and counts them by %s windows", n, cmp.Or(windows, "unknown"))
 	}
 	return ""
+}
+
+// minuteMax is the first number of interface 8.1, which cases about other rules meet too. beyond is more
+// calls than any limit of a minute allows.
+const minuteMax, beyond = 60, 130
+
+// windowOf returns the window of a limit, which the end of its name says; 0 for no name.
+func windowOf(limitKey string) time.Duration {
+	ends := limitKey[strings.LastIndexByte(limitKey, '_')+1:]
+	return map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": day}[ends]
 }
