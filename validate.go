@@ -125,12 +125,11 @@ func checkField(field *spec.Field, value string) error {
 		return refuse("is required")
 	case value == "":
 		return nil
-	case field.Enum != nil && !slices.Contains(field.Enum, value):
+	case !field.Allows(value):
 		return refuse("must be one of %s", field.Values())
 	case !utf8.ValidString(value):
 		return refuse("must be valid UTF-8")
-	// Bytes are never fewer than code points, so most values need no count.
-	case field.MaxLen > 0 && len(value) > field.MaxLen && utf8.RuneCountInString(value) > field.MaxLen:
+	case !field.Fits(value):
 		return refuse("must be at most %d characters, has %d", field.MaxLen, utf8.RuneCountInString(value))
 	}
 	return nil

@@ -106,11 +106,11 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	if flaw == nil {
 		flaw = c.behavior.CheckMetadata(fields[spec.Metadata])
 	}
-	switch {
+	switch ofID := spec.AgentIDFlaw(a.ID); {
 	case flaw != nil:
 		misuse("AddAgent", "%s", wire.Reason(flaw))
-	case spec.AgentIDFlaw(a.ID) != "":
-		misuse("AddAgent", "the ID %s", spec.AgentIDFlaw(a.ID))
+	case ofID != "":
+		misuse("AddAgent", "the ID %s", ofID)
 	}
 	checkTexts("AddAgent", a.SystemPrompt, a.CustomerRef, a.LLM.Model, a.LLM.BaseURL, a.LLM.Label)
 	checkTimes("AddAgent", a.CreatedAt, a.UpdatedAt)
@@ -155,7 +155,7 @@ func checkSMSStatus(method, status string) {
 // panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 	for _, e := range exchanges {
-		if utf8.RuneCountInString(e.Text) > spec.MessageText.MaxLen {
+		if !spec.MessageText.Fits(e.Text) {
 			misuse("AddExchanges", "Text: at most %d characters", spec.MessageText.MaxLen)
 		}
 		checkTexts("AddExchanges", e.Text, e.UserRef, e.ReplyText, strings.Join(e.Warnings, ""))
@@ -229,7 +229,7 @@ func (s *Server) BYOK(key string) (c BYOK, set bool) {
 // A key that this fake did not issue, an unknown Provider, an empty provider key and
 // invalid UTF-8 panic.
 func (s *Server) StoreBYOK(key, providerKey string, c BYOK) BYOK {
-	if !slices.Contains(spec.BYOKProvider.Enum, c.Provider) || providerKey == "" {
+	if !spec.BYOKProvider.Allows(c.Provider) || providerKey == "" {
 		misuse("StoreBYOK", "a provider key is required, and its Provider: one of %s", spec.BYOKProvider.Values())
 	}
 	checkTexts("StoreBYOK", providerKey, c.BaseURL, c.Model, c.Label)

@@ -1,6 +1,10 @@
 package spec
 
-import "strings"
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
 
 // Kind is the JSON type of a request member.
 type Kind uint8
@@ -29,6 +33,15 @@ type Field struct {
 
 // Name is the member's name inside the object that holds it.
 func (f *Field) Name() string { return f.Path[strings.LastIndexByte(f.Path, '.')+1:] }
+
+// Fits reports whether s is within the field's bound.
+func (f *Field) Fits(s string) bool {
+	// Bytes are never fewer than code points, so most values need no count.
+	return f.MaxLen == 0 || len(s) <= f.MaxLen || utf8.RuneCountInString(s) <= f.MaxLen
+}
+
+// Allows reports whether s is one of the field's values.
+func (f *Field) Allows(s string) bool { return f.Enum == nil || slices.Contains(f.Enum, s) }
 
 // Values lists the field's values for a sentence: "fast, smart".
 func (f *Field) Values() string { return strings.Join(f.Enum, ", ") }

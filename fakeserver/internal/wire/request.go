@@ -330,7 +330,7 @@ func (p *parser) text(f *spec.Field) {
 	case f.MaxLen > 0 && p.behavior.Length(s) > f.MaxLen:
 		p.refuse(f.Path, fmt.Sprintf("at most %d characters", f.MaxLen))
 		p.flaw.Length, p.flaw.Max = p.behavior.Length(s), f.MaxLen
-	case f.Enum != nil && !slices.Contains(f.Enum, s):
+	case !f.Allows(s):
 		p.refuse(f.Path, "must be one of "+f.Values())
 	default:
 		p.found[f] = s
