@@ -338,12 +338,12 @@ var providerKeyHalves = []string{rawcall.ProviderKey[:17], rawcall.ProviderKey[1
 // project.
 func (s *session) problems(a answer, st step) []problem {
 	shape, documented := a.Documented()
-	success, mediaType := a.Status == http.StatusOK, a.Header.Get("Content-Type")
+	success, shown, mediaType := a.Status == http.StatusOK, a.Shown(), a.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(mediaType)
 	isUTF8 := utf8.Valid(a.Body) && slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(params["charset"]))
 	all := []problem{ // the keys come first, because the text of a later problem would quote a key
-		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!a.Shows(providerKeyHalves...), "the answer shows the provider key, or half of it")},
-		{rule("fake", "no answer shows an API key"), problemUnless(!a.Shows(slices.Collect(maps.Values(s.Keys))...), "the answer shows an API key")},
+		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!rawcall.Shows(shown, providerKeyHalves...), "the answer shows the provider key, or half of it")},
+		{rule("fake", "no answer shows an API key"), problemUnless(!rawcall.Shows(shown, slices.Collect(maps.Values(s.Keys))...), "the answer shows an API key")},
 		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},
 		{rule("RFC 8259, 8.1", "JSON text is encoded in UTF-8."), problemUnless(isUTF8, "the body is not valid UTF-8, or Content-Type %q names another charset", rawcall.Clip(mediaType))},
 		{documented, shape.Problem(a.Value, success && a.Name == getStatus.Name)},

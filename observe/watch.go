@@ -159,7 +159,7 @@ func (w *Watcher) readAnswer(c *watchedCall, res *http.Response) {
 		}
 		x := c.Answered(body)
 		x.Header = res.Header
-		if secrets, known := c.secrets(); known && !x.ShowsPart(secrets...) {
+		if secrets, known := c.secrets(); known && !rawcall.ShowsPart(x.Shown(), secrets...) {
 			c.Exchange = x
 		}
 		w.learn(c)

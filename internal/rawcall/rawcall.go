@@ -334,7 +334,7 @@ func (caller *Caller) KeyOf(key Key) string {
 // Redact replaces every key in a text, in any case, and parts of the target's keys.
 func (caller *Caller) Redact(text string) string {
 	for _, secret := range append(slices.Collect(maps.Values(caller.Keys)), ProviderKey) {
-		if secret != "" && strings.Contains(strings.ToLower(text), strings.ToLower(secret)) {
+		if Shows(text, secret) {
 			text = regexp.MustCompile("(?i)"+regexp.QuoteMeta(secret)).ReplaceAllLiteralString(text, "[key]")
 		}
 	}
@@ -389,23 +389,22 @@ func (x Exchange) Answered(body []byte) Exchange {
 	return x
 }
 
-// shown is all that an answer shows: its header, its body, and the decoded names and
+// Shown returns all that the answer shows: its header, its body, and the decoded names and
 // texts, which JSON may have escaped.
-func (x Exchange) shown() string { return fmt.Sprint(x.Header, string(x.Body), x.Value) }
+func (x Exchange) Shown() string { return fmt.Sprint(x.Header, string(x.Body), x.Value) }
 
-// Shows reports whether the answer shows one of the secrets. Case does not matter, since
+// Shows reports whether a text shows one of the secrets. Case does not matter, since
 // net/http changes it in names of headers. An empty secret is none.
-func (x Exchange) Shows(secrets ...string) bool {
-	answer := strings.ToLower(x.shown())
+func Shows(text string, secrets ...string) bool {
+	text = strings.ToLower(text)
 	return slices.ContainsFunc(secrets, func(secret string) bool {
-		return secret != "" && strings.Contains(answer, strings.ToLower(secret))
+		return secret != "" && strings.Contains(text, strings.ToLower(secret))
 	})
 }
 
-// ShowsPart reports whether the answer shows one of the secrets or a part of it: see
-// hideParts.
-func (x Exchange) ShowsPart(secrets ...string) bool {
-	return x.Shows(secrets...) || hideParts(x.shown(), secrets...) != x.shown()
+// ShowsPart reports whether a text shows one of the secrets or a part of it: see hideParts.
+func ShowsPart(text string, secrets ...string) bool {
+	return Shows(text, secrets...) || hideParts(text, secrets...) != text
 }
 
 // Clip shortens a text to 80 bytes. It replaces invalid UTF-8, because some cases send it
