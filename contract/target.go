@@ -123,8 +123,8 @@ func (target Target) whyLimitsDiffer() string {
 	return ""
 }
 
-// minuteMax is the first number of interface 8.1, which cases about other rules meet too. beyond is more
-// calls than any limit of a minute allows.
+// minuteMax is the first number of interface 8.1, which cases about other rules meet too.
+// beyond is more calls than any limit of a minute allows.
 const minuteMax, beyond = 60, 130
 
 // windowOf returns the window of a limit, which the end of its name says; 0 for no name.

@@ -127,8 +127,11 @@ func (d *direct) runGotConn(req *http.Request) {
 
 // addressOf returns the address that a Transport would dial.
 func addressOf(u *url.URL) string {
-	ports := map[string]string{"http": "80", "https": "443"}
-	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), ports[u.Scheme]))
+	port := "443"
+	if u.Scheme == "http" {
+		port = "80"
+	}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))
 }
 
 // asSent returns the bytes of the request, as net/http writes it. If the body's reader

@@ -190,8 +190,8 @@ func (es *eventStream) event(name string, data any) {
 	_, _ = io.WriteString(es.w, "\n")
 }
 
-// write writes a part of an event, or a comment. It gives the reader another 30 s, so that only a reader
-// that takes nothing at all is given up.
+// write writes a part of an event, or a comment. It gives the reader another 30 s, so that
+// only a reader that takes nothing at all is given up.
 func (es *eventStream) write(text string) {
 	_ = es.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, _ = io.WriteString(es.w, text)
