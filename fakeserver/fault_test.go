@@ -381,7 +381,7 @@ func TestReplyFuncErrors(t *testing.T) {
 		next = fakeserver.Reply{Status: status}
 		r = c.send(agent, "x")
 		r.wantError(t, 500, "internal_server_error")
-		assert.Regexp(t, fmt.Sprintf(`the ReplyFunc of OnMessage\(\) at fault_test.go:\d+ answered with status %[1]d;.*\nthe ReplyFunc answered with status %[1]d;`, status),
+		assert.Regexp(t, fmt.Sprintf(`the ReplyFunc of OnMessage\(\) at fault_test.go:\d+: a ReplyFunc may not answer with status %[1]d;.*\na ReplyFunc may not answer with status %[1]d;`, status),
 			watch.errors[i]+"\n"+r.text("reason"))
 	}
 }

@@ -144,7 +144,7 @@ func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.
 	if refusal := answer.Refusal; refusal != nil {
 		c.recordRefusal(refusal, s.config.behavior, now)
 		if refusal.Kind == service.UnlistedStatus {
-			s.reportf("%s", strings.Replace(refusal.Broken, "the ReplyFunc", st.rule.functionName("the ReplyFunc"), 1))
+			s.reportf("%s: %s", st.rule.functionName("the ReplyFunc"), refusal.Broken)
 		}
 	} else if c.Endpoint == spec.CreateAgent {
 		c.record.Created = answer.Agent.ID

@@ -522,7 +522,7 @@ func (r Reply) refusal() *Refusal {
 		return nil
 	case !spec.SendMessage.Lists(r.Status):
 		refusal = Refuse(UnlistedStatus)
-		refusal.Broken = fmt.Sprintf("the ReplyFunc answered with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
+		refusal.Broken = fmt.Sprintf("a ReplyFunc may not answer with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
 	case r.Status == Kinds[RateLimited].Status:
 		refusal.Limit, refusal.Wait = names.KeyMinute, 1
 	}
