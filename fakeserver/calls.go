@@ -33,7 +33,7 @@ func (s *Server) CallCount(matchers ...Matcher) int { return len(s.matching("Cal
 // yet has no Seq, Status and Sent.
 func (s *Server) UnderWay() []Call {
 	defer s.lock().Unlock()
-	return snapshots(s.generation.log.waiting)
+	return snapshots(s.generation.log.underWay)
 }
 
 // matching returns the kept calls that all matchers match. Matchers run on a

@@ -151,15 +151,15 @@ type entry struct {
 // callLog keeps the calls that are under way, and the newest answered calls. The zero
 // value keeps no answered calls. The server's lock guards it.
 type callLog struct {
-	limit   int      // how many answered calls are kept
-	kept    []*entry // oldest first
-	total   int      // answered calls, including dropped ones
-	waiting []*entry // in the order of arrival
+	limit    int      // how many answered calls are kept
+	kept     []*entry // oldest first
+	total    int      // answered calls, including dropped ones
+	underWay []*entry // in the order of arrival
 }
 
 // endLocked removes a call from the calls that are under way.
 func (l *callLog) endLocked(e *entry) {
-	l.waiting = slices.DeleteFunc(l.waiting, func(other *entry) bool { return other == e })
+	l.underWay = slices.DeleteFunc(l.underWay, func(other *entry) bool { return other == e })
 }
 
 // snapshot returns the record of the call for a user, with the part of the answer that was

@@ -107,7 +107,7 @@ func (s *Server) arrive(c *call) (scripts, injections []*rule) {
 	c.TraceID = service.Numbered("trace", c.generation.traces) // the interface does not show the form of a trace_id
 	c.record.TraceID, c.record.Key = c.TraceID, c.generation.keyLabelLocked(c.Request)
 	c.entry.call = c.record
-	c.generation.log.waiting = append(c.generation.log.waiting, c.entry)
+	c.generation.log.underWay = append(c.generation.log.underWay, c.entry)
 	return c.generation.scripts, c.generation.injections
 }
 
@@ -160,9 +160,9 @@ func (c *call) recordRefusal(r *service.Refusal, behavior *service.Behavior, now
 	shown.Why = c.Secrets.Clean(wire.Why(r, now))
 }
 
-// decide is the one critical section of a call: the key, the limits and the effect are
-// decided on the same state. For a message it also takes the next step of the script that
-// answers it, and copies the Message for the step's function.
+// decide has the service decide under one lock, so that the key, the limits and the effect
+// belong to the same state. For a message it also takes the next step of the script that
+// answers it, and copies the Message for the step's function; makeReply stores the reply.
 func (s *Server) decide(c *call, scripts []*rule) (answer service.Answer, st step) {
 	defer s.lock().Unlock()
 	answer = c.generation.service.Do(c.now, &c.Request.Request)

@@ -114,7 +114,16 @@ type call struct {
 }
 
 // Do decides and carries out a call: it checks the key and the plan, makes the checks of
-// the endpoint, spends the limits, and acts.
+// the endpoint, spends the limits, and acts. A call that could be refused for several reasons
+// gets the first in this order, from which a field of Behavior may depart:
+//
+//	404, 405  no endpoint has the path or method (PathBeforeKey)
+//	401, 402  the key and its plan (interface 5)
+//	429       a limit on requests (LimitBeforeBody, LimitBeforePermission)
+//	400, 403  the body and the permission; 403 first at PUT /v1/byok (PermissionBeforeBody)
+//	404       the agent (BodyBeforeAgent)
+//	503, 409  BYOK (StoreDownFirst)
+//	429       a limit on operations (BodyBeforeOperation)
 //
 // A check only finds the flaw of a call. refuseOrSpend decides whether the call is
 // refused for the flaw or for a limit, and what a call with a flaw spends. So each order
