@@ -243,7 +243,7 @@ func (l *ledger) merge(other *ledger, wasOnShare bool) {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		b.pause(max(l.Now, l.lastToOpen(anyCall).Opens))
+		b.pause(max(l.Now, l.lastToOpen(noCosts).Opens))
 	}
 }
 

@@ -63,7 +63,7 @@ func limitsOf(plan string) (limits []Limit) {
 type costSet uint8
 
 const (
-	anyCall    costSet = 0      // no operation: the key of the gate that holds back every call
+	noCosts    costSet = 0      // part of the costs of every call, so the gate with this key holds back all calls
 	request    costSet = 1      // CountsRequests
 	uncounted  costSet = 1 << 7 // an endpoint that no limit counts
 	everything costSet = 1<<8 - 1

@@ -19,6 +19,13 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/redact"
 )
 
+const (
+	claimAhead = 250 * time.Millisecond  // a process asks this long before a turn, so that the way to the store delays no call
+	storeRetry = 1700 * time.Millisecond // from one step to the next while the store does not answer
+	returnHold = 2 * time.Second         // by then all processes have found the store again; see storeRetry
+	firstShare = 0.25                    // the part of Max at which a process begins that never saw the store
+)
+
 // keyLocked returns the store's key for the API key and the limits. Processes whose limits
 // differ only in Max share a key.
 func (c *coordinator) keyLocked() string {
@@ -145,8 +152,8 @@ func (s *step) adopt(from stored) {
 	l.advance(now)
 	l.Members[l.member] = l.Now
 	maps.DeleteFunc(l.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < l.Now-memberTTL })
-	if s.wasOnShare && l.Gates[anyCall].Opens <= l.Now { // hold all calls until the other processes have left their shares too
-		l.Gates[anyCall] = gate{Opens: l.Now + returnHold}
+	if s.wasOnShare && l.Gates[noCosts].Opens <= l.Now { // hold all calls until the other processes have left their shares too
+		l.Gates[noCosts] = gate{Opens: l.Now + returnHold}
 	}
 }
 
@@ -158,28 +165,12 @@ func (c *coordinator) swap(s *step, version string) (swapped bool, err error) {
 	})
 }
 
-// endStepLocked adopts the state that the step has swapped into the store. If the step failed,
-// it applies the changes to the process's own state instead. Then it delivers the answers.
+// endStepLocked takes over the result of a step, and delivers the answers.
 func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	if err != nil {
-		if !c.onShareLocked() {
-			c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
-				slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(redact.New(c.apiKey()).Hide(err.Error(), redact.InText), 256)))
-			c.takeShareLocked(now)
-		}
-		s.apply(c.ledgerAtLocked(now))
+		c.workAloneLocked(s, now, err)
 	} else {
-		if c.onShareLocked() {
-			c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
-		}
-		if s.lost && now >= c.lostUntil {
-			c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds an older value or something else, or its time went back")
-			c.lostUntil = now + 2*time.Minute
-		}
-		c.offset, c.ledger.callWeight, c.downSince, c.lastKey = s.shared.Now-s.loaded, 1, time.Time{}, s.key
-		if slices.Equal(s.shared.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
-			c.ledger.state = s.shared.state
-		}
+		c.takeOverLocked(s, now)
 	}
 	for _, q := range s.questions {
 		answer := c.scheduleLocked(now, q.class, q.answer)
@@ -187,6 +178,31 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 			answer = quota.Schedule{Grants: answer.Grants, Key: answer.Key, AskAgain: quota.Never}
 		}
 		c.engine.DeliverLocked(q.class, answer)
+	}
+}
+
+// workAloneLocked applies a step that failed to the process's own state.
+func (c *coordinator) workAloneLocked(s *step, now time.Duration, err error) {
+	if !c.onShareLocked() {
+		c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
+			slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(redact.New(c.apiKey()).Hide(err.Error(), redact.InText), 256)))
+		c.takeShareLocked(now)
+	}
+	s.apply(c.ledgerAtLocked(now))
+}
+
+// takeOverLocked takes over the state that a step has swapped into the store.
+func (c *coordinator) takeOverLocked(s *step, now time.Duration) {
+	if c.onShareLocked() {
+		c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
+	}
+	if s.lost && now >= c.lostUntil {
+		c.log(slog.LevelWarn, "agentmessaging pacer begins the shared state afresh: the store has lost it, holds an older value or something else, or its time went back")
+		c.lostUntil = now + 2*time.Minute
+	}
+	c.offset, c.ledger.callWeight, c.downSince, c.lastKey = s.shared.Now-s.loaded, 1, time.Time{}, s.key
+	if slices.Equal(s.shared.bounds, c.ledger.bounds) { // not if SetLimits was called meanwhile
+		c.ledger.state = s.shared.state
 	}
 }
 
@@ -211,10 +227,3 @@ func (c *coordinator) takeShareLocked(now time.Duration) {
 	l.Tickets = nil
 	l.callWeight, c.downSince = max(1, int64(len(l.Members))), time.Now()
 }
-
-const (
-	claimAhead = 250 * time.Millisecond  // a process asks this long before a turn, so that the way to the store delays no call
-	storeRetry = 1700 * time.Millisecond // from one step to the next while the store does not answer
-	returnHold = 2 * time.Second         // by then all processes have found the store again; see storeRetry
-	firstShare = 0.25                    // the part of Max at which a process begins that never saw the store
-)
