@@ -24,8 +24,9 @@ import (
 // answers with a 3xx or 4xx itself. The text is one line and holds no key and no message.
 type Error struct {
 	// StatusCode is the answer's HTTP status; 0 if there was no answer: then Unwrap
-	// returns why. It is also 429 if the cool-down or a [Limiter] refused the call, or
-	// its deadline passed in line for them (see Local).
+	// returns why. It is also 429 if the call's deadline passed in line for a limit, or if the
+	// cool-down, a Pacer, or a [Limiter] of yours with an *Error of status 429 refused the
+	// call (see Local). Any other error of your Limiter leaves it 0.
 	StatusCode int
 	// Code is the body's error member, such as rate_limited (interface 2.1); empty if the
 	// body was not the documented one. If the cool-down or a Pacer refused the call, it is
@@ -111,20 +112,20 @@ func (e *Error) codeAndReason() string {
 
 func (e *Error) details() []string {
 	var details []string
-	add := func(present bool, format string, arg any) {
+	add := func(present bool, words ...any) {
 		if present {
-			details = append(details, fmt.Sprintf(format, arg))
+			details = append(details, fmt.Sprint(words...))
 		}
 	}
-	add(e.Local, "refused here by the %s", cmp.Or(e.by, "limiter"))
-	add(e.StatusCode == 0 && e.Method == http.MethodPost && !e.Local, "%s", "not carried out") // else it is in an OutcomeUnknownError
-	add(e.LimitKey != "", "limit %s", printable.Line(e.LimitKey, maxLimitKey))
-	add(e.RetryAfter > 0, "retry after %s", roundDuration(e.RetryAfter))
+	add(e.Local, "refused here by the ", cmp.Or(e.by, "limiter"))
+	add(e.StatusCode == 0 && e.Method == http.MethodPost && !e.Local, "not carried out") // else it is in an OutcomeUnknownError
+	add(e.LimitKey != "", "limit ", printable.Line(e.LimitKey, maxLimitKey))
+	add(e.RetryAfter > 0, "retry after ", roundDuration(e.RetryAfter))
 	advice := adviceOn(e.StatusCode, e.Code, e.Method, e.Path)
-	add(advice != "", "%s", advice)
-	add(e.TraceID != "", "trace %s", printable.Name(e.TraceID))
-	add(e.Attempts > 1, "%d attempts", e.Attempts)
-	add(e.Refusals > 0 && e.Attempts > 1, "%d of them refused with 429", e.Refusals)
+	add(advice != "", advice)
+	add(e.TraceID != "", "trace ", printable.Name(e.TraceID))
+	add(e.Attempts > 1, e.Attempts, " attempts")
+	add(e.Refusals > 0 && e.Attempts > 1, e.Refusals, " of them refused with 429")
 	return details
 }
 

@@ -139,7 +139,7 @@ type LimiterWaitStart struct {
 	Subject
 	Attempt  int    // the attempt that waits
 	LimitKey string // of the limit that it waits for; one line of at most 64 bytes, empty if not known
-	Place    int    // among the calls that wait for the same limit, from 1
+	Place    int    // among the waiting calls of this endpoint (under a Pacer: of the same limits and priority), from 1
 	// Expected is an estimate of the rest of the wait. A Pacer's is close. The cool-down's is
 	// the time until the limit opens, until it has seen how many calls a limit lets through.
 	Expected time.Duration

@@ -328,8 +328,8 @@ func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 	// For every other call, its flaw decides whether it counts as a request.
 	case l.Counts == spec.Requests:
 		return role{succeeds || behavior.limitComesBefore(flaw), succeeds || behavior.spendsDespite(flaw)}
-	// A creation, a warm-up or a BYOK set. Of the flaws, only a wrong body may count:
-	// without permission or agent, or with something else missing, there was no operation.
+	// A creation, a warm-up or a BYOK set. Of the flaws, only one that is answered 400 may count,
+	// such as a wrong body: without permission or agent there was no operation.
 	case e.Counts(l.Counts, setsBYOK):
 		return role{succeeds || badBody && !behavior.BodyBeforeOperation, succeeds || badBody && behavior.OperationsSpend}
 	}

@@ -104,7 +104,7 @@ func (s *State) Keys() []*Key { return s.keys }
 // if there is none. The number is in the label, so this costs the same for any number of
 // keys.
 func (s *State) KeyLabeled(label string) (k *Key, number int) {
-	number, _ = strconv.Atoi(strings.TrimLeft(label, "key_0"))
+	number, _ = strconv.Atoi(strings.TrimPrefix(label, "key_"))
 	if number < 1 || number > len(s.keys) || s.keys[number-1].Label != label {
 		return nil, 0
 	}
