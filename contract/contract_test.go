@@ -559,6 +559,7 @@ var tamperings = []tampering{
 	{"created_at moves", "4.7/created-at-stays", change("created_at", func(in map[string]any, name string) { in[name] = in["updated_at"] })},
 	{"400 creation that stores the key", "7/400-creation-stores-no-byok", on(400, calls(createAgent, store))},
 	{"SMS enabling does not count", "8.1/key_minute-counts/enable-sms", on(429, after(58, fakeserver.EndpointEnableSMS, passes))},
+	{"a minute that opens three times", "8.1/key_minute-in-a-window", on(429, passes)},
 	{"a minute that PUT escapes", "8.1/key_minute-counts/enable-sms", on(429, calls(setBYOK, passes))},
 	{"a day that messages escape", "8.1/key_day", on(429, calls(sendMessage, passes))},
 	{"a limit that creations with SMS escape", "8.1/agent_create_ip_minute", on(429, having(`"sms"`, passes))},
