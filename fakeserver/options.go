@@ -2,18 +2,15 @@ package fakeserver
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -234,26 +231,6 @@ func (c *config) keyText(n int) string {
 		return c.key
 	}
 	return service.Numbered(cmp.Or(c.key, keyPrefix), n)
-}
-
-// maxShown bounds each part of a message that comes from a test or a call, in bytes.
-const maxShown = 100
-
-// quoteName quotes a name that a test or a call gave, shortened and on one line.
-func quoteName(name string) string { return strconv.Quote(printable.Name(name)) }
-
-// misuse panics because the author of a test passed a wrong argument: the method's
-// name, and a sentence that says what is allowed. The control interface of
-// agentmessaging-fake makes a 400 of it.
-func misuse(method, format string, args ...any) {
-	panic("fakeserver: " + method + ": " + fmt.Sprintf(format, args...))
-}
-
-// checkContext panics for a nil context.
-func checkContext(method string, ctx context.Context) {
-	if ctx == nil {
-		misuse(method, "the context is nil")
-	}
 }
 
 // defaultBehavior is shared by all fakes without Like and WithDecision, which make a
