@@ -409,6 +409,8 @@ func TestQueueAgainstANaiveOne(t *testing.T) {
 				w := &Waiter{Tenant: fmt.Sprint(random.IntN(5)), Unserved: random.IntN(5) == 0}
 				before := q.push(w)
 				require.Equal(t, w.Unserved, w.round == q.round, "seed %d", seed)
+				sameTurn := func(o *Waiter) bool { return !w.Unserved && !o.Unserved && o.Tenant == w.Tenant && o.round >= w.round }
+				require.False(t, slices.ContainsFunc(waiting, sameTurn), "seed %d: a tenant has one call in each round", seed)
 				waiting = append(waiting, w)
 				slices.SortStableFunc(waiting, func(a, b *Waiter) int { return a.round - b.round })
 				require.Equal(t, before, slices.Index(waiting, w), "seed %d", seed)
