@@ -141,8 +141,11 @@ func (p CreateAgentParams) request() request {
 			SystemPrompt: p.SystemPrompt,
 			CustomerRef:  p.CustomerRef,
 			SMS:          modeBody{string(p.SMS.Mode)},
-			LLM:          llmBody{p.LLM.Mode, p.LLM.Tier, p.LLM.Model, p.LLM.Provider, p.LLM.BaseURL, string(p.LLM.APIKey), p.LLM.Label},
-			Metadata:     metadata,
+			LLM: llmBody{
+				Mode: p.LLM.Mode, Tier: p.LLM.Tier, Model: p.LLM.Model, Provider: p.LLM.Provider,
+				BaseURL: p.LLM.BaseURL, APIKey: string(p.LLM.APIKey), Label: p.LLM.Label,
+			},
+			Metadata: metadata,
 		},
 		providerKey: string(p.LLM.APIKey),
 		userText:    p.SystemPrompt,

@@ -114,7 +114,9 @@ func (c *Client) GetBYOK(ctx context.Context) (*BYOKConfig, error) {
 // [ErrPaymentRequired], [ErrForbidden], [ErrRateLimited], [ErrUnavailable].
 func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig, error) {
 	r := request{endpoint: spec.SetBYOK, invalid: params.validate(), providerKey: string(params.APIKey)}
-	r.body = setBYOKBody{params.Provider, string(params.APIKey), params.BaseURL, params.Model, params.Label}
+	r.body = setBYOKBody{
+		Provider: params.Provider, APIKey: string(params.APIKey), BaseURL: params.BaseURL, Model: params.Model, Label: params.Label,
+	}
 	return do(ctx, c, r, readSetBYOK)
 }
 

@@ -191,6 +191,8 @@ func (s *session) wait(st step) error {
 // case.
 func (s *session) call(st step, i int) (answer, error) {
 	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
+	// tries counts the calls that passed before an expected 429 (see givenBack), or the unexpected
+	// 429s that the case waited out. A step meets only one of the two.
 	for tries := 0; ; tries++ {
 		x, err := s.Do(s.ctx, st.Call)
 		a := answer{x, s.earlier, s.Agents[own], s.passed}

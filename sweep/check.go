@@ -69,10 +69,10 @@ const (
 	// failed. A creation is no longer in doubt once its agent's identifier is in a file of
 	// Env.Dir that the baseline has too.
 	Doubled Check = "doubled"
-	// Quota: the run made more than nine times the requests of the baseline. Nine is for
-	// three tries of the application, each with three attempts of the client. A request that
-	// is refused with 429 does not count, because it is not a failure and the client goes on
-	// waiting.
+	// Quota: one start of the scenario made more than nine times the requests of the
+	// baseline. Nine is for three tries of the application, each with three attempts of the
+	// client. A request that is refused with 429 does not count, because it is not a failure
+	// and the client goes on waiting.
 	Quota Check = "quota"
 	// DeadKey: a goroutine that met 401 or 402 four times in a row sent another request.
 	DeadKey Check = "dead key"
