@@ -65,7 +65,7 @@ func (p *played) classify(call *spec.Endpoint) *Waiter {
 // ask asks at a time for the first of the waiting calls.
 func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedule {
 	w := p.classify(call)
-	p.engine.queues[w.Class] = &queue{calls: make([]*Waiter, waiting)}
+	p.engine.queueLocked(w.Class).calls = make([]*Waiter, waiting)
 	schedule := p.AskLocked(h+at, w, waiting)
 	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)

@@ -166,7 +166,7 @@ type Engine struct {
 	clock       Clock         // by which the alarm sleeps; see enterLocked
 	last        time.Time     // the clock's last reading
 	elapsed     time.Duration // the engine's time: begins at an hour, moves on with the clock, never goes back
-	queues      map[Class]*queue
+	queues      []*queue      // in the order of their last grants; serveLocked begins with the first
 	alarm       time.Duration // when the next queue is due; Never: no queue is, until a call enters, leaves or is done
 	cancelAlarm func()        // ends the alarm's goroutine
 }
@@ -174,13 +174,12 @@ type Engine struct {
 // queue holds the waiting calls of a class in the order in which they go, and the rule's last
 // Schedule for them. Tenants take turns: in each round, one call of every tenant goes.
 type queue struct {
-	class     Class
-	schedule  Schedule
-	calls     []*Waiter         // ordered by round
-	round     int               // the round of the call that went last
-	tenants   map[string]tenant // the tenants with waiting calls
-	lastGrant time.Duration     // when a call of the queue was last granted
-	idle      bool              // no call waits, and the rule knows it
+	class    Class
+	schedule Schedule
+	calls    []*Waiter         // ordered by round
+	round    int               // the round of the call that went last
+	tenants  map[string]tenant // the tenants with waiting calls
+	idle     bool              // no call waits, and the rule knows it
 }
 
 type tenant struct {
@@ -191,7 +190,7 @@ type tenant struct {
 // NewEngine returns an engine that reads the clocks of its calls.
 func NewEngine(rule Rule) *Engine {
 	// The engine's time begins at an hour, because a time of 0 means "not set".
-	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, queues: map[Class]*queue{}, alarm: Never, cancelAlarm: func() {}}
+	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, alarm: Never, cancelAlarm: func() {}}
 }
 
 // Acquire waits until the attempt may be sent. Its error is a *Refusal, the error of ctx, or
@@ -231,11 +230,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 
 // enterLocked puts a call into the queue of its class, and serves.
 func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) {
-	q := e.queues[w.Class]
-	if q == nil {
-		q = &queue{class: w.Class, tenants: map[string]tenant{}}
-		e.queues[w.Class] = q
-	}
+	q := e.queueLocked(w.Class)
 	w.startWait(ctx, now)
 	ahead := q.push(w)
 	q.idle = false
@@ -260,6 +255,15 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		w.forecasts = make(chan Wait, 1)
 		q.sendForecast(w, ahead, now)
 	}
+}
+
+// queueLocked returns the queue of a class. A new queue goes before the others.
+func (e *Engine) queueLocked(class Class) *queue {
+	i := slices.IndexFunc(e.queues, func(q *queue) bool { return q.class == class })
+	if i < 0 {
+		i, e.queues = 0, slices.Insert(e.queues, 0, &queue{class: class, tenants: map[string]tenant{}})
+	}
+	return e.queues[i]
 }
 
 // push puts a call into its place, and returns how many calls go before it. A new call joins
@@ -369,7 +373,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
 		if w.inLine {
-			e.queues[w.Class].leave(w, now, nil)
+			e.queueLocked(w.Class).leave(w, now, nil)
 		}
 		w.Waited = min(w.Waited, now-w.entered) // less if ctx has ended before Grant.At
 		if w.granted || o.Refused {
@@ -408,13 +412,13 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
+		// Any other reading is behind another call's clock, or was taken before that call's reading.
 		switch d := reading.Sub(e.last); {
 		case d > 0 && d <= maxJump:
 			e.elapsed += d
 			e.last = reading
 		case d > maxJump, d < -time.Second && reading.Before(seen): // the clock was set, or is another one
 			e.last = reading
-		default: // it is behind another call's clock, or was read before that call's reading
 		}
 		f(e.elapsed)
 	}()
@@ -431,8 +435,8 @@ func (e *Engine) ResetSchedulesLocked() {
 
 // WaitingLocked counts the waiting calls of the classes for which in returns true.
 func (e *Engine) WaitingLocked(in func(Class) bool) (n int) {
-	for class, q := range e.queues {
-		if in(class) {
+	for _, q := range e.queues {
+		if in(q.class) {
 			n += len(q.calls)
 		}
 	}
@@ -454,7 +458,7 @@ func (e *Engine) serveLocked() {
 				e.rule.QueueEmptiedLocked(now, q.class)
 			case q.schedule.AskAgain > now:
 				alarm = min(alarm, q.schedule.AskAgain)
-			case due == nil || q.lastGrant < due.lastGrant:
+			case due == nil:
 				due = q
 			}
 		}
@@ -476,10 +480,10 @@ const minAskAgain = time.Millisecond / 10
 // no longer go in time, and tells the others how long they will wait. A slow rule calls
 // DeliverLocked in a function that Update runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
-	q := e.queues[class]
+	q := e.queueLocked(class)
 	now, granted := e.elapsed, len(s.Grants)
 	if granted > 0 {
-		q.lastGrant = now
+		e.queues = append(slices.DeleteFunc(e.queues, func(other *queue) bool { return other == q }), q)
 	} else {
 		s.AskAgain = max(s.AskAgain, now+minAskAgain)
 	}
