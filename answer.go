@@ -146,17 +146,16 @@ func (e *Error) redact(secrets *redact.Redactor) {
 // not a string or appear twice; nil if there are none.
 func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[string]json.RawMessage) {
 	for _, m := range members {
-		name := string(m.Name)
 		isText := m.Value[0] == '"' || m.Value[0] == 'n' // null counts as missing
-		if isText && slices.Contains(errorMembers, name) {
-			if _, duplicate := members.Get(name); duplicate == nil {
+		if i := slices.Index(errorMembers, string(m.Name)); isText && i >= 0 {
+			if _, duplicate := members.Get(errorMembers[i]); duplicate == nil {
 				continue
 			}
 		}
 		if extra == nil {
 			extra = make(map[string]json.RawMessage)
 		}
-		extra[secrets.Hide(strings.ToValidUTF8(name, "\ufffd"), redact.InName)] = secrets.JSON(m.Value)
+		extra[secrets.Hide(strings.ToValidUTF8(string(m.Name), "\ufffd"), redact.InName)] = secrets.JSON(m.Value)
 	}
 	return extra
 }
