@@ -24,18 +24,17 @@ const Longest = spec.Day
 // Beyond what HTTP allows, Read accepts quotes, and a list: proxies join several headers
 // into one.
 func Read(header http.Header, now time.Time) (longest time.Duration) {
-	var dates, asked []string
+	var asked []string
 	for name, values := range header { // some transports keep the case that the service sent
 		switch {
-		case strings.EqualFold(name, "Date"):
-			dates = append(dates, values...)
 		case strings.EqualFold(name, "Retry-After"):
 			asked = append(asked, values...)
-		}
-	}
-	for _, date := range dates {
-		if sent, err := http.ParseTime(date); err == nil {
-			now = sent
+		case strings.EqualFold(name, "Date"):
+			for _, date := range values {
+				if sent, err := http.ParseTime(date); err == nil {
+					now = sent
+				}
+			}
 		}
 	}
 	before := ""
