@@ -361,13 +361,11 @@ func adviceOn(status int, code, method, path string) string {
 }
 
 func kindOf(status int) error {
-	if kind, ok := kinds[status]; ok {
-		return kind.err
-	}
-	if isServerError(status) && status <= 599 {
+	kind := kinds[status].err
+	if kind == nil && isServerError(status) && status <= 599 {
 		return ErrServer
 	}
-	return nil
+	return kind
 }
 
 // isServerError is also true above 599, where HTTP defines no status: the service may
