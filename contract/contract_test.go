@@ -34,21 +34,12 @@ import (
 )
 
 // TestFake runs every case but the days of the plans Pro and BYOK, each on a new fake whose
-// clock waits for the case, and without a connection in between.
+// clock waits for the case, and without a connection in between. casesFile has the number of
+// calls of those days.
 func TestFake(t *testing.T) {
 	target := Target{Fresh: func(tb testing.TB) Target { return directly(newFake(tb, fakeserver.WithCallLimit(0))) }}
 	target.Budget = Spend{Requests: 4000, Creations: 200, BYOKSets: 20, WarmUps: 10}
 	Run(t, target)
-}
-
-// TestDaysOfPlans: the cases that TestFake leaves out want the calls of interface 8.2, which the
-// fake allows. Only these numbers tell them from the day of a preview key, which TestFake runs.
-func TestDaysOfPlans(t *testing.T) {
-	fake := newFake(t)
-	for plan, perDay := range map[string]int{"pro": 10_000, "byok": 50_000} {
-		assert.Equal(t, perDay+1, byID("8.2/"+plan+"/key_day").Spends.Requests, "%s: the last call is refused", plan)
-		assert.Equal(t, perDay, fake.Limits(fake.IssueKeyOn(plan, true))[1].Max, plan)
-	}
 }
 
 // TestFakeShared runs the cases one after the other on one target: as a live service
