@@ -1,8 +1,7 @@
 //go:build unix
 
-// Package bench_test measures the client next to the same calls by hand, and the start of
-// the fake's program. In a benchmark's name of=base is what the client is compared
-// with:
+// Package bench_test measures the client next to the same calls by hand. In a benchmark's name
+// of=base is what the client is compared with:
 //
 //	make bench
 package bench_test
