@@ -35,7 +35,7 @@ import (
 //	        classify              finds the outcome, a row of the table in retry.go
 //	        attempt.reportOutcome tells the engine and the user's limiter
 //	      call.Again              decides by the outcome whether another attempt follows
-//	        call.planRetry        and whether the limit, the time and the budget allow it
+//	        attempt.planRetry     and whether the limit, the time and the budget allow it
 //	      call.Pause              waits for it
 //	    call.finishError          makes the error from the last attempt
 //
@@ -179,7 +179,7 @@ func (c *call) run() (err error) {
 	return c.finishError(stoppedBy)
 }
 
-// attempt is the state of one attempt.
+// attempt is the state of one attempt, and of its call: what the attempts share is in call.
 type attempt struct {
 	*call
 	number  int       // from 1
@@ -208,13 +208,14 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	}
 	defer a.reportOutcome(ctx)
 	if a.failure = a.acquire(ctx); a.failure != nil {
-		a.answer.Err, a.outcome = c.withFacts(a.failure), outcomeRefused
+		a.outcome = outcomeRefused
 		return 0, nil
 	}
 	c.attempts++
 	requestCtx := ctx
 	if c.client.handlers != nil {
-		defer c.client.handlers.begin(&requestCtx, func() Event { return RequestStart{c.subject, a.number} })()
+		stop := c.client.handlers.begin(&requestCtx, func() Event { return RequestStart{c.subject, a.number} })
+		defer stop()
 	}
 	a.send(requestCtx)
 	a.outcome = classify(a.answer, a.failure, c.endpoint, c.ctxErr())
@@ -237,7 +238,7 @@ const minReportedWait = time.Millisecond
 // limiter, then the function of WithBeforeSend. It returns the refusal; nil if the
 // attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
-	if err := ctx.Err(); err != nil && a.lastRefusal == nil { // ctx ended before any limit delayed the call: not a 429
+	if err := ctx.Err(); err != nil && a.lastRefusal == nil { // no limit has delayed the call, so its error is no 429
 		return &Error{cause: a.redactCause(ctx, err)}
 	}
 	err := a.engine.Acquire(ctx, &a.waiter)
@@ -384,7 +385,7 @@ func (c *call) Again() bool {
 	case actionSuccess:
 		c.client.retryBudget.succeed()
 	case actionRetry:
-		if wait, planned := c.planRetry(); planned {
+		if wait, planned := a.planRetry(); planned {
 			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
 			return true
 		}
@@ -396,22 +397,22 @@ func (c *call) Again() bool {
 // planRetry prepares another attempt, if that is allowed. wait is the time until that attempt:
 // after a 429 the call spends it in line for the limit, otherwise in Pause. If the limit, the
 // time or the retry budget forbids the attempt, the failure says so.
-func (c *call) planRetry() (wait time.Duration, again bool) {
-	c.pause = 0
-	a, maxAttempts := &c.last, c.client.retry.MaxAttempts
+func (a *attempt) planRetry() (wait time.Duration, again bool) {
+	a.pause = 0
+	maxAttempts := a.client.retry.MaxAttempts
 	switch limited := a.outcome == outcomeLimited; {
-	case a.answer.Unprocessed && c.renewals < maxRenewals: // at once, on another connection
-		c.renewals++
+	case a.answer.Unprocessed && a.renewals < maxRenewals: // at once, on another connection
+		a.renewals++
 		return 0, true
 	case limited && maxAttempts > 1:
-		wait, refusal := c.engine.Forecast(c.ctx, &c.waiter)
+		expected, refusal := a.engine.Forecast(a.ctx, &a.waiter)
 		if refusal != nil {
 			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-			a.failure.addCause(c.whyRefused(refusal, a.failure.RetryAfter))
+			a.failure.addCause(a.whyRefused(refusal, a.failure.RetryAfter))
 		}
-		return wait, refusal == nil
-	case !limited && c.failures() < maxAttempts:
-		return c.backOff()
+		return expected, refusal == nil
+	case !limited && a.failures() < maxAttempts:
+		return a.backOff()
 	}
 	return 0, false
 }
@@ -422,19 +423,18 @@ func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 
 // backOff sets the pause before the next attempt, and takes that attempt from the retry
 // budget.
-func (c *call) backOff() (wait time.Duration, again bool) {
-	a := &c.last
-	longest, _ := c.longestWait()
-	wait, again = c.client.retry.wait(c.failures(), a.failure.RetryAfter, min(longest, c.timeLeft-1), c.client.random())
+func (a *attempt) backOff() (wait time.Duration, again bool) {
+	longest, _ := a.longestWait()
+	wait, again = a.client.retry.wait(a.failures(), a.failure.RetryAfter, min(longest, a.timeLeft-1), a.client.random())
 	switch {
 	case !again:
-		a.failure.addCause(cmp.Or(c.whyTooLong(wait), errNoTime))
+		a.failure.addCause(cmp.Or(a.whyTooLong(wait), errNoTime))
 		return 0, false
-	case a.answer.Sent && !c.client.retryBudget.take(c.client.clock.Now()): // an attempt that was not sent has spent no quota
+	case a.answer.Sent && !a.client.retryBudget.take(a.client.clock.Now()): // an attempt that was not sent has spent no quota
 		a.failure.addCause(errBudgetEmpty)
 		return 0, false
 	}
-	c.pause = wait
+	a.pause = wait
 	return wait, true
 }
 
@@ -486,7 +486,11 @@ func (a *attempt) reportEnd(ctx context.Context) {
 			Subject: a.subject, Attempt: a.number, StatusCode: a.answer.Status, TraceID: a.safeTraceID(),
 			Verdict: a.verdict(), Elapsed: a.client.since(a.began),
 		}
-		if a.outcome != nil { // after a panic the error is not redacted yet
+		switch a.outcome {
+		case nil: // after a panic the error is not redacted yet
+		case outcomeRefused:
+			e.Err = a.withFacts(a.failure)
+		default:
 			e.Err = a.answer.Err
 		}
 		if a.outcome == outcomeLimited {

@@ -10,12 +10,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// The default waits of agentmessaging.RetryPolicy, which documents them.
-const (
-	DefaultMinWait = 500 * time.Millisecond
-	DefaultMaxWait = 90 * time.Second
-)
-
 const (
 	// MinClosed is how long a 429 without Retry-After closes a limit. The pacer closes a
 	// limit for at least as long after every 429.
@@ -87,7 +81,7 @@ type gate struct {
 func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints[:], w.Endpoint)}
 	if w.SetsBYOK {
-		w.Class.ID++
+		w.Class.ID |= setsBYOK
 	}
 	return c.classes[w.Class.ID].mustAsk.Load()
 }
@@ -99,7 +93,7 @@ func (c *CoolDown) AskLocked(now time.Duration, first *Waiter, waiting int) Sche
 	waitHere := c.engine.WaitingLocked(func(class Class) bool { return c.classes[class.ID].gate == g })
 	var s Schedule
 	if g.closed {
-		s = g.whileClosed(first, waitHere)
+		s = g.closedSchedule(first, waitHere)
 	}
 	switch {
 	case waiting == 0: // a forecast lets no call go, and opens no gate
@@ -114,15 +108,15 @@ func (c *CoolDown) AskLocked(now time.Duration, first *Waiter, waiting int) Sche
 	case g.closed:
 		g.open(now, s.Turn)
 	}
-	s = g.next(now, waitHere <= 1)
+	s = g.openSchedule(now, waitHere <= 1)
 	state.mustAsk.Store(g.ramp != nil)
 	return s
 }
 
-// whileClosed says when the closed gate opens, after Retry-After or the backoff, and when it lets
+// closedSchedule says when the closed gate opens, after Retry-After or the backoff, and when it lets
 // the next call go, after jitter (interface 8.3). first is the next of the calls that wait at the
 // gate. Jitter ends before first's MaxWait and deadline.
-func (g *gate) whileClosed(first *Waiter, waiting int) Schedule {
+func (g *gate) closedSchedule(first *Waiter, waiting int) Schedule {
 	s := Schedule{Opens: g.end, Estimated: true, Key: g.key, TraceID: g.traceID}
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	jitter := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
@@ -153,13 +147,13 @@ func (g *gate) backoffEnd(first *Waiter, waiting, fruitless int) time.Duration {
 	return min(g.closedAt+backoff, lastChance)
 }
 
-// next grants the next call at an open gate, or says when it may go; see ramp. It grants one
+// openSchedule grants the next call at an open gate, or says when it may go; see ramp. It grants one
 // call at a time, so that the classes that wait there take turns. alone is true if no other
 // call waits.
 //
 // A lone call ends the ramp, and the gate holds no call back any more, once every earlier call
 // is answered and none has gone for answerWait. By then every call that waited has asked.
-func (g *gate) next(now time.Duration, alone bool) Schedule {
+func (g *gate) openSchedule(now time.Duration, alone bool) Schedule {
 	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-r.last >= answerWait {
 		g.ramp = nil
@@ -208,6 +202,9 @@ func (g *gate) open(now, due time.Duration) {
 
 // DoneLocked implements Rule.
 func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
+	if o.Refused { // under WithoutCoolDown, a call gets its engine, and so its class, only after a refusal
+		c.Classify(context.Background(), w)
+	}
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	r, _ := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
 	if state.gate != nil && passed {
@@ -221,37 +218,30 @@ func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLo
 	if !o.Refused {
 		return false
 	}
-	c.Classify(context.Background(), w) // under WithoutCoolDown, a call gets its engine, and so its class, only after a refusal
 	return c.refusedLocked(now, w.Class.ID, o)
 }
 
 // QueueEmptiedLocked implements Rule.
 func (*CoolDown) QueueEmptiedLocked(time.Duration, Class) {}
 
+// setsBYOK is the bit of a class's ID that tells the two classes of an endpoint apart.
+const setsBYOK = 1
+
 // refusedLocked closes the gate of the limit that has refused a call of the class until
 // Retry-After has passed, or keeps it closed for longer. A class that waits at another gate
-// stays there if that gate opens later. A creation with a provider key (class|1) spends every
-// limit that a creation without one spends, so the gate holds it back too.
+// stays there if that gate opens later. A creation with a provider key spends every limit that a
+// creation without one spends, so the gate holds it back too.
 func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (closedLonger bool) {
-	retryAfter, g := cmp.Or(o.RetryAfter, MinClosed), c.gateOfLocked(o.LimitKey, class)
-	end, wasOpen := now+retryAfter, !g.closed
-	for _, i := range []int{class, class | 1} {
-		if old := c.classes[i].gate; old == nil || old.end <= end {
+	o.RetryAfter = cmp.Or(o.RetryAfter, MinClosed)
+	g, withKey := c.gateOfLocked(o.LimitKey, class), class|setsBYOK
+	for _, i := range []int{class, withKey} {
+		if old := c.classes[i].gate; old == nil || old.end <= now+o.RetryAfter {
 			c.classes[i].gate = g
 		}
 	}
-	longer := wasOpen || end-g.end >= time.Second
-	if wasOpen {
-		if g.ramp == nil {
-			g.lastAccepted = now
-		}
-		g.closed, g.closedAt, g.random = true, now, c.random()
-	}
-	if wasOpen || end > g.end {
-		g.end, g.retryAfter, g.traceID = end, retryAfter, o.TraceID
-	}
-	trial := now + trialWait
-	if retryAfter <= trialWait {
+	wasOpen, trial := !g.closed, now+trialWait
+	longer := g.close(now, o, c.random)
+	if o.RetryAfter <= trialWait {
 		trial += trialWait // without a backoff, the gate opens before a trial would be due
 	}
 	for i := range c.classes {
@@ -259,7 +249,7 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 		switch {
 		case state.gate != g:
 			continue
-		case i == class, i == class|1:
+		case i == class, i == withKey:
 			state.trialAt = Never
 		case wasOpen:
 			state.trialAt = trial
@@ -268,6 +258,22 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 		closedLonger = longer // not if all classes wait at gates that open later
 	}
 	return closedLonger
+}
+
+// close closes the gate after a refusal. It reports whether the gate was open, or opens at least a
+// second later than before.
+func (g *gate) close(now time.Duration, o Outcome, random func() float64) (longer bool) {
+	end, before := now+o.RetryAfter, g.end
+	if !g.closed {
+		if g.ramp == nil {
+			g.lastAccepted = now
+		}
+		g.closed, g.closedAt, g.random, before = true, now, random(), 0
+	}
+	if end > before {
+		g.end, g.retryAfter, g.traceID = end, o.RetryAfter, o.TraceID
+	}
+	return end-before >= time.Second
 }
 
 // gateOfLocked returns the gate with the limit_key, or a new gate. Without a limit_key each

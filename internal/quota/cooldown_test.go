@@ -245,7 +245,7 @@ func TestGapShrinksByAHalf(t *testing.T) {
 func TestPatienceCountsFromTheLastPass(t *testing.T) {
 	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h, ramp: &ramp{fruitlessBefore: 2}}, reading()
 	w.limitedSince, w.deadline = h-4*time.Minute, Never
-	assert.Equal(t, h+64*s, g.whileClosed(w, 1).Opens, "after the longest backoff: patience lasts until h + 5 min")
+	assert.Equal(t, h+64*s, g.closedSchedule(w, 1).Opens, "after the longest backoff: patience lasts until h + 5 min")
 }
 
 // At a limit that has closed for the first time, patience counts from then, even if the call has

@@ -87,6 +87,12 @@ type Grant struct {
 	Mark          any           // set by the rule, which recognizes the grant by it in DoneLocked
 }
 
+// The default waits of agentmessaging.RetryPolicy, which documents them.
+const (
+	DefaultMinWait = 500 * time.Millisecond
+	DefaultMaxWait = 90 * time.Second
+)
+
 // Waiter is an engine's view of a call. The same Waiter serves all attempts of a call.
 type Waiter struct {
 	// Set by the caller.
@@ -133,7 +139,8 @@ type Wait struct {
 	Expected time.Duration // an estimate of the rest of the wait
 }
 
-// Outcome is how a granted attempt ended.
+// Outcome is how a granted attempt ended. The zero Outcome means that it was not sent, so that
+// its grant is given back.
 type Outcome struct {
 	Refused    bool // the service answered 429
 	Sent       bool // the service may have seen it
