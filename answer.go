@@ -117,7 +117,7 @@ func readError(a exchange.Answer, secrets *redact.Redactor) *Error {
 	body := parseBody(a.Body)
 	e := &Error{
 		Code: body.text(memberError), TraceID: body.traceID, LimitKey: body.text(memberLimitKey), Reason: body.text(memberReason),
-		Extra: extra(body.members, secrets),
+		Extra: unlisted(body.members, secrets),
 	}
 	e.redact(secrets)
 	switch location := a.Header.Get("Location"); {
@@ -142,9 +142,9 @@ func (e *Error) redact(secrets *redact.Redactor) {
 	e.LimitKey = printable.Line(secrets.Hide(e.LimitKey, redact.InName), printable.MaxName)
 }
 
-// extra returns the members that the interface does not list, and listed members that are
+// unlisted returns the members that the interface does not list, and listed members that are
 // not a string or appear twice; nil if there are none.
-func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[string]json.RawMessage) {
+func unlisted(members strictjson.Object, secrets *redact.Redactor) (kept map[string]json.RawMessage) {
 	for _, m := range members {
 		isText := m.Value[0] == '"' || m.Value[0] == 'n' // null counts as missing
 		if i := slices.Index(errorMembers, string(m.Name)); isText && i >= 0 {
@@ -152,12 +152,12 @@ func extra(members strictjson.Object, secrets *redact.Redactor) (extra map[strin
 				continue
 			}
 		}
-		if extra == nil {
-			extra = make(map[string]json.RawMessage)
+		if kept == nil {
+			kept = make(map[string]json.RawMessage)
 		}
-		extra[secrets.Hide(strings.ToValidUTF8(string(m.Name), "\ufffd"), redact.InName)] = secrets.JSON(m.Value)
+		kept[secrets.Hide(strings.ToValidUTF8(string(m.Name), "\ufffd"), redact.InName)] = secrets.JSON(m.Value)
 	}
-	return extra
+	return kept
 }
 
 // The members of ErrorResponse (interface 2.1).

@@ -270,7 +270,7 @@ func (rt *roundTrip) getConn(string) {
 	switch {
 	case f.repeat:
 		rt.stop()
-	case f.http2 && f.headers == 0 && !f.hooksMayHaveMissedIt():
+	case f.http2 && f.headers == 0 && !f.maybeSentUnseen():
 		rt.refuse(noRoom) // the next try waits its turn; here net/http would dial for each request
 	}
 }
@@ -306,7 +306,7 @@ func (rt *roundTrip) gotConn(info httptrace.GotConnInfo) {
 func (rt *roundTrip) useHTTP2(conn *connection) {
 	f := rt.update(func(f *facts) { f.http2 = true })
 	switch before := rt.conn.Swap(conn); {
-	case f.hooksMayHaveMissedIt(): // never refuse the request: it may have been sent, so it must not be sent again
+	case f.maybeSentUnseen(): // never refuse the request: it may have been sent, so it must not be sent again
 	case before != nil && f.headers == 0: // the earlier connection had no room
 		rt.refuse(noRoom)
 		return
@@ -361,8 +361,8 @@ func (rt *roundTrip) proxyFailed(err error) bool {
 	if rt.httpTransport == nil || rt.httpTransport.Proxy == nil || rt.facts().lookedForConn {
 		return false
 	}
-	_, again := rt.httpTransport.Proxy(&rt.request)
-	return again != nil && again.Error() == err.Error()
+	_, repeated := rt.httpTransport.Proxy(&rt.request)
+	return repeated != nil && repeated.Error() == err.Error()
 }
 
 // read reads the answer.

@@ -128,7 +128,7 @@ func (f facts) missed(err error) Missed {
 	switch {
 	case f.ended && !f.repeat, isTimeout(err):
 		return NoAnswer
-	case f.isCertificateError(err), errors.As(err, new(proxyDenial)) && !f.hooksMayHaveMissedIt():
+	case f.isCertificateError(err), errors.As(err, new(proxyDenial)) && !f.maybeSentUnseen():
 		return Denied
 	case isStreamRefused(err):
 		return StreamRefused
@@ -145,7 +145,7 @@ func (f facts) mayBeSent(err error) bool {
 	switch {
 	case f.isCertificateError(err): // the TLS handshake failed
 		return false
-	case f.headers > 1, f.hooksMayHaveMissedIt(): // err does not matter: a transport that repeats requests returns only its last error
+	case f.headers > 1, f.maybeSentUnseen(): // err does not matter: a transport that repeats requests returns only its last error
 		return true
 	case f.headers == 1: // only a GOAWAY proves that the service did not process the request
 		return f.answering() || !isGoAway(f.http2Words(err))
@@ -164,11 +164,11 @@ func (f facts) mayBeSent(err error) bool {
 	return f.ended || !errors.As(err, &op) || op.Op != "dial"
 }
 
-// hooksMayHaveMissedIt reports that the transport may have read the body and sent it without
+// maybeSentUnseen reports that the transport may have read the body and sent it without
 // running hooks, for example over HTTP/3. It has not if it is net/http's own and has looked
 // for a connection, because then the hooks show everything. If there is no body, the hooks
 // are believed: otherwise each failed dial would leave the request in doubt.
-func (f facts) hooksMayHaveMissedIt() bool {
+func (f facts) maybeSentUnseen() bool {
 	certain := f.lookedForConn && (f.isHTTPTransport || !f.hasBody)
 	return f.maybeRead && !certain
 }
@@ -188,7 +188,7 @@ func (f facts) answering() bool { return f.answers > 0 || f.interim > 0 }
 func (f facts) isCertificateError(err error) bool {
 	var alert *net.OpError
 	switch {
-	case f.ended, f.reused, f.answering(), f.hooksMayHaveMissedIt():
+	case f.ended, f.reused, f.answering(), f.maybeSentUnseen():
 		return false
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return f.headers == 0
