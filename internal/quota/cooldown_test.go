@@ -82,122 +82,124 @@ func (p *played) answer(at time.Duration, call *spec.Endpoint, o *Outcome) (clos
 	return p.DoneLocked(h+at, w, *o)
 }
 
-// Each rule of a cool-down is a story.
+// coolDownRules has the rules of a cool-down, each with a story that shows it. The columns of a
+// step say what happens, at which time, calls of which endpoint, how many wait, how many go,
+// what answers them, and until when no other goes.
+var coolDownRules = []struct {
+	rule   string
+	random float64 // for jitter
+	story  []step
+}{
+	{"one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", 0, []step{
+		{"a call is refused for 20 s", 0, message, 1, 1, refuses("k", 20*s), 20 * s},
+		{"one goes, whose answer is waited for a second", 20 * s, message, 99, 1, nil, 21 * s},
+		{"the first passes", 20 * s, message, 99, 0, passes, 0},
+		{"two more go", 20 * s, message, 99, 2, nil, 21 * s},
+		{"both pass", 20 * s, message, 99, 0, passes, 0},
+		{"four more go", 20 * s, message, 99, 4, nil, 21 * s},
+		{"all pass", 20 * s, message, 99, 0, passes, 0},
+		{"the eighth is refused", 20 * s, message, 99, 1, refuses("k", 70*s), 90 * s},
+		{"as many go as then, and 7 in 70 s is a gap of 10 s", 90 * s, message, 99, 7, passes, 100 * s},
+		{"one goes after the gap, which shrinks", 100 * s, message, 99, 1, passes, 100*s + shrunk(10*s, 1)},
+		{"and shrinks more, for two who wait", 110 * s, message, 2, 1, passes, 110*s + shrunk(shrunk(10*s, 1), 2)},
+		{"a lone caller is not held up by the pace of many", 110 * s, message, 1, 0, nil, 111 * s},
+		{"it goes after a second", 111 * s, message, 1, 1, passes, 0},
+		{"and the pace is forgotten", 111 * s, message, 99, 9, passes, 0},
+	}},
+	{"an opening teaches the next one", 0, []step{
+		{"a call is refused for 60 s", 0, message, 1, 1, refuses("k", 60*s), 60 * s},
+		{"all pass in the first opening", 60 * s, message, 99, 60, passes, 0},
+		{"but the 61st is refused", 60 * s, message, 99, 1, refuses("k", 60*s), 120 * s},
+		{"60 passed in 60 s, so 60 go at once and one a second", 120 * s, message, 99, 60, passes, 121 * s},
+		{"the next is refused", 121 * s, message, 99, 1, refuses("k", 59*s), 180 * s},
+		{"12 pass", 180 * s, message, 99, 12, passes, 0},
+		{"others were quicker, so the next is refused", 180 * s, message, 99, 1, refuses("k", 60*s), 240 * s},
+		{"half of 60 go at once, and 12 in 60 s is a gap of 5 s", 240 * s, message, 99, 30, passes, 245 * s},
+		{"the next is refused", 245 * s, message, 99, 1, refuses("k", 55*s), 300 * s},
+		{"30 passed in 60 s, so the gap is 2 s", 300 * s, message, 99, 30, passes, 302 * s},
+		{"one more passes", 302 * s, message, 99, 1, passes, 0},
+		{"the next is refused for long", 304 * s, message, 99, 1, refuses("k", 508*s), 812 * s},
+		{"31 passed in 512 s, but the gap grows by a quarter at most", 812 * s, message, 99, 31, passes, 812*s + grown(508*s/256)},
+		{"the next is refused", 815 * s, message, 99, 1, refuses("k", 59*s), 874 * s},
+		{"31 passed in 62 s, so the gap is 2 s again", 874 * s, message, 99, 1, refuses("k", 60*s), 934 * s},
+		{"nobody passed, so the gap grows by a quarter", 934 * s, message, 99, 15, passes, 934*s + grown(2*s)},
+		{"a 16th passes", 938 * s, message, 99, 1, passes, 0},
+		{"the next is refused", 942 * s, message, 99, 1, refuses("k", 6*s), 948 * s},
+		{"more passed than before, and 16 in 14 s is a gap below a second", 948 * s, message, 99, 16, passes, 948*s + 14*s/16},
+	}},
+	{"a gap is 15 s at most", 0, []step{
+		{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
+		{"one passes", 10 * s, message, 99, 1, passes, 0},
+		{"the next is refused for 50 s", 10 * s, message, 99, 1, refuses("k", 50*s), 60 * s},
+		{"one passed in 50 s", 60 * s, message, 99, 1, passes, 75 * s},
+	}},
+	{"a call without an answer counts as passed", 0, []step{
+		{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
+		{"one goes", 10 * s, message, 99, 1, nil, 11 * s},
+		{"another one goes", 11 * s, message, 1, 1, nil, 12 * s},
+		{"the third is refused", 12 * s, message, 99, 1, refuses("k", 18*s), 30 * s},
+		{"two passed in 20 s", 30 * s, message, 99, 2, passes, 40 * s},
+	}},
+	{"an unsent call leaves its turn to another", 0, []step{
+		{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
+		{"one goes", s, message, 9, 1, nil, 2 * s},
+		{"but is not sent", s, message, 9, 0, unsent, 0},
+		{"another one goes", s, message, 9, 1, nil, 2 * s},
+	}},
+	{"a call that passes ends the backoff", 0, []step{
+		{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
+		{"and again", s, message, 1, 1, refuses("k", s), 2 * s},
+		{"it gets through", 2 * s, message, 1, 1, passes, 0},
+		{"the next is refused for a second", 2 * s, message, 1, 1, refuses("k", s), 3 * s},
+		{"and again, for no longer", 3 * s, message, 1, 1, refuses("k", s), 4 * s},
+	}},
+	{"a name joins the endpoints at which it was seen, and the longer wait counts", 0, []step{
+		{"a message is refused for 10 s", 0, message, 1, 1, refuses("a", 10*s), 10 * s},
+		{"a read under the same name for 5 s, but waits for 10 s", 0, read, 1, 1, refuses("a", 5*s), 10 * s},
+		{"so does a message", 0, message, 1, 0, nil, 10 * s},
+		{"under another name for 5 h, before which none tries", 0, message, 1, 0, refuses("day", 5*h), 5 * h},
+		{"a shorter wait under the first name changes nothing", 0, message, 1, 0, refuses("a", 10*s), 5 * h},
+	}},
+	{"each name is on its own, and without a name each endpoint", 0, []step{
+		{"a message is refused for 30 s", 0, message, 1, 1, refuses("a", 30*s), 30 * s},
+		{"a read under another name for 25 s", 0, read, 1, 1, refuses("b", 25*s), 25 * s},
+		{"a creation is refused for 10 s", 0, create, 1, 1, refuses("", 10*s), 10 * s},
+		{"a warm-up for 20 s", 0, warmUp, 1, 1, refuses("", 20*s), 20 * s},
+		{"the creation goes", 10 * s, create, 1, 1, passes, 0},
+		{"the warm-up waits", 10 * s, warmUp, 1, 0, nil, 20 * s},
+	}},
+	{"a class that only shares a name tries once a second; a refused class does not", 0, []step{
+		{"a message is refused", 0, message, 1, 1, refuses("rate_limited", s), s},
+		{"and passes", s, message, 1, 1, passes, 0},
+		{"a creation is refused for 3 h", s, create, 1, 1, refuses("rate_limited", 3*h), 3*h + s},
+		{"a message shares the name", s, message, 9, 0, nil, 2 * s},
+		{"one tries after 1 s", 2 * s, message, 9, 1, nil, 3 * s},
+		{"and another one, while no answer comes", 3 * s, message, 9, 1, nil, 4 * s},
+		{"one passes", 4 * s, message, 9, 1, passes, 0},
+		{"messages have left the name", 4 * s, message, 9, 9, passes, 0},
+		{"a creation waits", 4 * s, create, 1, 0, nil, 3*h + s},
+		{"and passes", 3*h + s, create, 1, 1, passes, 0},
+		{"a message is back under the name", 3*h + s, message, 1, 1, refuses("rate_limited", 9*s), 3*h + 10*s},
+		{"and a creation shares it", 3*h + s, create, 1, 0, nil, 3*h + 2*s},
+	}},
+	// Jitter makes the first wait longer than the second try would come.
+	{"a class that only shares a name waits out a short limit, unless the gate backs off", 1, []step{
+		{"a message is refused", 0, message, 1, 1, refuses("k", s), 0},
+		{"a read too", 0, read, 1, 1, refuses("k", s), 0},
+		{"the message once more", h, message, 9, 1, refuses("k", s), h + second},
+		{"and once more", h + second, message, 9, 1, refuses("k", s), 0},
+		{"it waits for 2 s, and a quarter of jitter", h + second, message, 9, 0, nil, h + second + 5*s/2},
+		{"a read tries after 2 s", h + second, read, 9, 0, nil, h + second + 2*s},
+		{"it goes", h + second + 2*s, read, 9, 1, nil, 0},
+		{"a Retry-After counts beyond the backoff", h + second + 5*s/2, message, 9, 1, refuses("k", 80*s), h + second + 5*s/2 + 80*s + (8*s+s/4)/32},
+	}},
+}
+
 func TestCoolDown(t *testing.T) {
-	for _, scene := range []struct {
-		name   string
-		random float64 // for jitter
-		steps  []step
-	}{
-		// Columns: what happens, at which time, calls of which endpoint, how many wait, how many
-		// go, what answers them, and until when no other goes.
-		{"one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", 0, []step{
-			{"a call is refused for 20 s", 0, message, 1, 1, refuses("k", 20*s), 20 * s},
-			{"one goes, whose answer is waited for a second", 20 * s, message, 99, 1, nil, 21 * s},
-			{"the first passes", 20 * s, message, 99, 0, passes, 0},
-			{"two more go", 20 * s, message, 99, 2, nil, 21 * s},
-			{"both pass", 20 * s, message, 99, 0, passes, 0},
-			{"four more go", 20 * s, message, 99, 4, nil, 21 * s},
-			{"all pass", 20 * s, message, 99, 0, passes, 0},
-			{"the eighth is refused", 20 * s, message, 99, 1, refuses("k", 70*s), 90 * s},
-			{"as many go as then, and 7 in 70 s is a gap of 10 s", 90 * s, message, 99, 7, passes, 100 * s},
-			{"one goes after the gap, which shrinks", 100 * s, message, 99, 1, passes, 100*s + shrunk(10*s, 1)},
-			{"and shrinks more, for two who wait", 110 * s, message, 2, 1, passes, 110*s + shrunk(shrunk(10*s, 1), 2)},
-			{"a lone caller is not held up by the pace of many", 110 * s, message, 1, 0, nil, 111 * s},
-			{"it goes after a second", 111 * s, message, 1, 1, passes, 0},
-			{"and the pace is forgotten", 111 * s, message, 99, 9, passes, 0},
-		}},
-		{"an opening teaches the next one", 0, []step{
-			{"a call is refused for 60 s", 0, message, 1, 1, refuses("k", 60*s), 60 * s},
-			{"all pass in the first opening", 60 * s, message, 99, 60, passes, 0},
-			{"but the 61st is refused", 60 * s, message, 99, 1, refuses("k", 60*s), 120 * s},
-			{"60 passed in 60 s, so 60 go at once and one a second", 120 * s, message, 99, 60, passes, 121 * s},
-			{"the next is refused", 121 * s, message, 99, 1, refuses("k", 59*s), 180 * s},
-			{"12 pass", 180 * s, message, 99, 12, passes, 0},
-			{"others were quicker, so the next is refused", 180 * s, message, 99, 1, refuses("k", 60*s), 240 * s},
-			{"half of 60 go at once, and 12 in 60 s is a gap of 5 s", 240 * s, message, 99, 30, passes, 245 * s},
-			{"the next is refused", 245 * s, message, 99, 1, refuses("k", 55*s), 300 * s},
-			{"30 passed in 60 s, so the gap is 2 s", 300 * s, message, 99, 30, passes, 302 * s},
-			{"one more passes", 302 * s, message, 99, 1, passes, 0},
-			{"the next is refused for long", 304 * s, message, 99, 1, refuses("k", 508*s), 812 * s},
-			{"31 passed in 512 s, but the gap grows by a quarter at most", 812 * s, message, 99, 31, passes, 812*s + grown(508*s/256)},
-			{"the next is refused", 815 * s, message, 99, 1, refuses("k", 59*s), 874 * s},
-			{"31 passed in 62 s, so the gap is 2 s again", 874 * s, message, 99, 1, refuses("k", 60*s), 934 * s},
-			{"nobody passed, so the gap grows by a quarter", 934 * s, message, 99, 15, passes, 934*s + grown(2*s)},
-			{"a 16th passes", 938 * s, message, 99, 1, passes, 0},
-			{"the next is refused", 942 * s, message, 99, 1, refuses("k", 6*s), 948 * s},
-			{"more passed than before, and 16 in 14 s is a gap below a second", 948 * s, message, 99, 16, passes, 948*s + 14*s/16},
-		}},
-		{"a gap is 15 s at most", 0, []step{
-			{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
-			{"one passes", 10 * s, message, 99, 1, passes, 0},
-			{"the next is refused for 50 s", 10 * s, message, 99, 1, refuses("k", 50*s), 60 * s},
-			{"one passed in 50 s", 60 * s, message, 99, 1, passes, 75 * s},
-		}},
-		{"a call without an answer counts as passed", 0, []step{
-			{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
-			{"one goes", 10 * s, message, 99, 1, nil, 11 * s},
-			{"another one goes", 11 * s, message, 1, 1, nil, 12 * s},
-			{"the third is refused", 12 * s, message, 99, 1, refuses("k", 18*s), 30 * s},
-			{"two passed in 20 s", 30 * s, message, 99, 2, passes, 40 * s},
-		}},
-		{"an unsent call leaves its turn to another", 0, []step{
-			{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
-			{"one goes", s, message, 9, 1, nil, 2 * s},
-			{"but is not sent", s, message, 9, 0, unsent, 0},
-			{"another one goes", s, message, 9, 1, nil, 2 * s},
-		}},
-		{"a call that passes ends the backoff", 0, []step{
-			{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
-			{"and again", s, message, 1, 1, refuses("k", s), 2 * s},
-			{"it gets through", 2 * s, message, 1, 1, passes, 0},
-			{"the next is refused for a second", 2 * s, message, 1, 1, refuses("k", s), 3 * s},
-			{"and again, for no longer", 3 * s, message, 1, 1, refuses("k", s), 4 * s},
-		}},
-		{"a name joins the endpoints at which it was seen, and the longer wait counts", 0, []step{
-			{"a message is refused for 10 s", 0, message, 1, 1, refuses("a", 10*s), 10 * s},
-			{"a read under the same name for 5 s, but waits for 10 s", 0, read, 1, 1, refuses("a", 5*s), 10 * s},
-			{"so does a message", 0, message, 1, 0, nil, 10 * s},
-			{"under another name for 5 h, before which none tries", 0, message, 1, 0, refuses("day", 5*h), 5 * h},
-			{"a shorter wait under the first name changes nothing", 0, message, 1, 0, refuses("a", 10*s), 5 * h},
-		}},
-		{"each name is on its own, and without a name each endpoint", 0, []step{
-			{"a message is refused for 30 s", 0, message, 1, 1, refuses("a", 30*s), 30 * s},
-			{"a read under another name for 25 s", 0, read, 1, 1, refuses("b", 25*s), 25 * s},
-			{"a creation is refused for 10 s", 0, create, 1, 1, refuses("", 10*s), 10 * s},
-			{"a warm-up for 20 s", 0, warmUp, 1, 1, refuses("", 20*s), 20 * s},
-			{"the creation goes", 10 * s, create, 1, 1, passes, 0},
-			{"the warm-up waits", 10 * s, warmUp, 1, 0, nil, 20 * s},
-		}},
-		{"a class that only shares a name tries once a second; a refused class does not", 0, []step{
-			{"a message is refused", 0, message, 1, 1, refuses("rate_limited", s), s},
-			{"and passes", s, message, 1, 1, passes, 0},
-			{"a creation is refused for 3 h", s, create, 1, 1, refuses("rate_limited", 3*h), 3*h + s},
-			{"a message shares the name", s, message, 9, 0, nil, 2 * s},
-			{"one tries after 1 s", 2 * s, message, 9, 1, nil, 3 * s},
-			{"and another one, while no answer comes", 3 * s, message, 9, 1, nil, 4 * s},
-			{"one passes", 4 * s, message, 9, 1, passes, 0},
-			{"messages have left the name", 4 * s, message, 9, 9, passes, 0},
-			{"a creation waits", 4 * s, create, 1, 0, nil, 3*h + s},
-			{"and passes", 3*h + s, create, 1, 1, passes, 0},
-			{"a message is back under the name", 3*h + s, message, 1, 1, refuses("rate_limited", 9*s), 3*h + 10*s},
-			{"and a creation shares it", 3*h + s, create, 1, 0, nil, 3*h + 2*s},
-		}},
-		// Jitter makes the first wait longer than the second try would come.
-		{"a class that only shares a name waits out a short limit, unless the gate backs off", 1, []step{
-			{"a message is refused", 0, message, 1, 1, refuses("k", s), 0},
-			{"a read too", 0, read, 1, 1, refuses("k", s), 0},
-			{"the message once more", h, message, 9, 1, refuses("k", s), h + second},
-			{"and once more", h + second, message, 9, 1, refuses("k", s), 0},
-			{"it waits for 2 s, and a quarter of jitter", h + second, message, 9, 0, nil, h + second + 5*s/2},
-			{"a read tries after 2 s", h + second, read, 9, 0, nil, h + second + 2*s},
-			{"it goes", h + second + 2*s, read, 9, 1, nil, 0},
-			{"a Retry-After counts beyond the backoff", h + second + 5*s/2, message, 9, 1, refuses("k", 80*s), h + second + 5*s/2 + 80*s + (8*s+s/4)/32},
-		}},
-	} {
-		t.Run(scene.name, func(t *testing.T) {
-			p := play(scene.random)
-			for _, step := range scene.steps {
+	for _, tt := range coolDownRules {
+		t.Run(tt.rule, func(t *testing.T) {
+			p := play(tt.random)
+			for _, step := range tt.story {
 				for n := range step.goes {
 					require.Len(t, p.ask(step.at, step.call, step.waiting).Grants, 1, "%s: call %d of %d", step.says, n+1, step.goes)
 					if step.answer != nil {
