@@ -182,7 +182,9 @@ func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 // While the store does not answer, each process keeps to an equal share of the limits,
 // by the number of processes that used the store last. A process that has never seen
 // the store begins with a quarter of the limits, and learns its share from refusals.
-// Each process tries the store again about every two seconds.
+// Each process tries the store again about every two seconds, but never while an earlier
+// call of the store has not returned: a method that ignores ctx and hangs keeps its process
+// on the share.
 //
 // The pacer counts calls by the store's time, and calls wait by the client's clock. In a
 // test with a fake clock, let Load return the time of that clock.
