@@ -332,6 +332,7 @@ func TestFailures(t *testing.T) {
 func TestInterimAnswersAreBounded(t *testing.T) {
 	rt := &roundTrip{sender: new(Sender), ctx: t.Context(), known: facts{interim: maxInterim - 1}}
 	assert.NoError(t, rt.got1xx(100, nil))
+	assert.Error(t, rt.got1xx(100, nil))
 }
 
 // A try may be refused again, by a hook that runs late.
