@@ -545,18 +545,6 @@ func TestDeadlineThatPassesInLineIsA429(t *testing.T) {
 	})
 }
 
-// The attempt's own deadline never fires before that of the context.
-func TestErrorHasTheCauseOfADeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		client := newClient(t, answering(hang))
-		for range 20 {
-			ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errLeft)
-			assert.ErrorContains(t, get(ctx, client), errLeft.Error())
-			cancel()
-		}
-	})
-}
-
 // No state of an engine, such as a timer, may belong to the bubble that made it.
 func TestBubblesShareAClient(t *testing.T) {
 	client := newClient(t, answering(tooMany("20", ""), okAnswer, tooMany("20", ""), okAnswer))
