@@ -341,17 +341,7 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		}
 		key.byok = nil
 	case "create-agent":
-		llm, _ := body["llm"].(map[string]any)
-		a = &agent{owner: key, byok: llm["mode"] == "byok", sms: "disabled", at: time.Now()}
-		if sms, asked := body["sms"].(map[string]any); asked {
-			a.sms = s.member("sms_status", sms["mode"].(string))
-		}
-		if llm["api_key"] != nil && (s.yes("creation_stores_key") || key.byok != nil) {
-			key.byok, key.updated = llm, time.Now()
-		}
-		id = fmt.Sprintf("ag~%d", 1000+len(s.agents))
-		s.agents[id] = a
-		reply = map[string]any{"agent_id": id, "status": "active", "sms": map[string]any{"status": a.sms, "carrier": "x"}}
+		reply = s.createAgent(key, body)
 	case "read-agent":
 		at, sms := s.time(a.at), map[string]any{"status": a.sms}
 		reply = map[string]any{"agent_id": id, "status": "idle", "sms": sms, "created_at": at, "updated_at": at}
@@ -362,6 +352,20 @@ func (s *Service) act(name string, key *apiKey, body map[string]any, id string) 
 		reply = map[string]any{"status": a.sms}
 	}
 	return outcome{status: 200}, reply
+}
+
+func (s *Service) createAgent(key *apiKey, body map[string]any) (reply map[string]any) {
+	llm, _ := body["llm"].(map[string]any)
+	a := &agent{owner: key, byok: llm["mode"] == "byok", sms: "disabled", at: time.Now()}
+	if sms, asked := body["sms"].(map[string]any); asked {
+		a.sms = s.member("sms_status", sms["mode"].(string))
+	}
+	if llm["api_key"] != nil && (s.yes("creation_stores_key") || key.byok != nil) {
+		key.byok, key.updated = llm, time.Now()
+	}
+	id := fmt.Sprintf("ag~%d", 1000+len(s.agents))
+	s.agents[id] = a
+	return map[string]any{"agent_id": id, "status": "active", "sms": map[string]any{"status": a.sms, "carrier": "x"}}
 }
 
 func (s *Service) config(key *apiKey) any {
