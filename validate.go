@@ -100,16 +100,16 @@ const reasonRedacted = "is what a Secret is encoded as, not the key itself: keep
 // checkAgentID refuses ids that could lead to another path behind some proxies, and an API
 // key in place of an id: URLs, events and logs show ids.
 func checkAgentID(id, apiKey string) error {
-	flaw := spec.AgentIDFlaw(id)
+	reason := spec.AgentIDProblem(id)
 	switch {
 	case id == "":
-		flaw = "is empty; give Agent.ID"
+		reason = "is empty; give Agent.ID"
 	case len(apiKey) >= redact.MinSecret && strings.Contains(id, apiKey):
-		flaw = "holds the API key; give Agent.ID"
-	case flaw == "":
+		reason = "holds the API key; give Agent.ID"
+	case reason == "":
 		return nil
 	}
-	return &ValidationError{Field: "agent_id", Reason: flaw}
+	return &ValidationError{Field: "agent_id", Reason: reason}
 }
 
 // checkField checks a value against the documented bounds of its field. An empty value

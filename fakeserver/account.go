@@ -106,7 +106,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	if flaw == nil {
 		flaw = c.behavior.CheckMetadata(fields[spec.Metadata])
 	}
-	switch ofID := spec.AgentIDFlaw(a.ID); {
+	switch ofID := spec.AgentIDProblem(a.ID); {
 	case flaw != nil:
 		misuse("AddAgent", "%s", wire.Reason(flaw))
 	case ofID != "":

@@ -97,9 +97,9 @@ var (
 	DotSegment = regexp.MustCompile(`(?i)^(\s|%(25)*20)*(\.|%(25)*2e){1,2}(\s|%(25)*20)*((;|\?|#|%(25)*(3b|3f|23))(?s:.*))?$`)
 )
 
-// AgentIDFlaw says why an id could lead to another path behind some proxies; "" if it could
+// AgentIDProblem says why an id could lead to another path behind some proxies; "" if it could
 // not.
-func AgentIDFlaw(id string) string {
+func AgentIDProblem(id string) string {
 	switch {
 	case strings.ContainsAny(id, ".%") && DotSegment.MatchString(id): // most ids skip the slow match
 		return "must not be a dot segment, escaped or with ; after it"
