@@ -11,9 +11,9 @@ import (
 
 // Agent is a dedicated conversational agent (interface 2.2).
 type Agent struct {
-	// ID identifies the agent in other calls. They refuse an id that could lead to another
-	// path (a slash, a control character or a dot segment), and one that holds the API
-	// key, if that has six bytes or more.
+	// ID identifies the agent in other calls. These calls refuse an id that could lead to
+	// another path (an empty one, a slash, a control character or a dot segment), and an id
+	// that contains the API key, if the key has six bytes or more.
 	ID string `json:"agent_id"`
 	// Status is active at creation; later values are not documented.
 	Status AgentStatus `json:"status"`
@@ -88,7 +88,8 @@ type LLMParams struct {
 	BaseURL string
 	// APIKey is a provider key. It counts against the BYOK set limit of 5 an hour (interface
 	// 8.1). As we understand interface 2.4, it replaces the provider key that is stored for the
-	// API key, for all its agents: storing it once with [Client.SetBYOK] is recommended.
+	// API key, for all its agents. The interface recommends storing it once, with
+	// [Client.SetBYOK].
 	APIKey Secret
 	// Label names the BYOK configuration. At most 60 characters.
 	Label string
@@ -179,7 +180,7 @@ func readAgent(b *answerBody) *Agent {
 	}
 	b.agentID = agent.ID
 	sms, _ := b.object("sms")
-	if status, number := sms.text("status"), sms.text("phone_number"); status != "" || number != "" { // else as if sms were missing
+	if status, number := sms.text("status"), sms.text("phone_number"); status != "" || number != "" { // an empty sms counts as missing
 		agent.SMS = &SMS{Status: SMSStatus(status), PhoneNumber: number}
 	}
 	return agent

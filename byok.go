@@ -55,8 +55,8 @@ func (p SetBYOKParams) validate() error {
 }
 
 // readBYOK reads the configuration in the answer to a GET or a PUT. null means that no key
-// is stored. The answer counts only if ok is true. A missing configuration is reported before
-// a missing ok, because the client repeats a GET only for the first.
+// is stored. The answer counts only if ok is true. If the configuration is missing or
+// incomplete, that is the error, even if ok is missing too: the client then repeats a GET.
 func readBYOK(b *answerBody) *BYOKConfig {
 	if value, _ := b.members.Get("byok"); string(value) == "null" {
 		readOK(b)

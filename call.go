@@ -25,24 +25,24 @@ import (
 
 // This file follows one call, from top to bottom. What calls what:
 //
-//	do                            every method ends in it
+//	do                            every method of Client calls it
 //	  newCall                     checks the arguments, encodes the body
 //	  call.run                    reports to observers, returns the error
-//	    retryloop.Loop.Run        has go-retryablehttp repeat:
+//	    retryloop.Loop.Run        repeats with go-retryablehttp:
 //	      call.Attempt            makes one attempt:
 //	        attempt.acquire       waits for the limits
-//	        attempt.send          sends the request, has attempt.read read the answer
+//	        attempt.send          sends the request; attempt.read reads the answer
 //	        classify              finds the outcome, a row of the table in retry.go
-//	        attempt.reportOutcome tells the engine and the user's limiter
+//	        attempt.reportOutcome reports it to the engine and to the user's limiter
 //	      call.Again              decides by the outcome whether another attempt follows
-//	        attempt.planRetry     and whether the limit, the time and the budget allow it
-//	      call.Pause              waits for it
+//	        attempt.planRetry     checks that the limit, the time and the retry budget allow it
+//	      call.Pause              waits before it
 //	    call.finishError          makes the error from the last attempt
 //
 // Errors are made in failure.go.
 
-// do makes a call: every method ends in it. read turns the body of a success into the
-// result. If it cannot, it sets answerBody.err.
+// do makes a call. read turns the body of a success into the result. If it cannot, it sets
+// answerBody.err.
 func do[T any](ctx context.Context, c *Client, r request, read func(*answerBody) T) (T, error) {
 	var result, none T
 	call, err := c.newCall(ctx, r, func(body *answerBody) { result = read(body) })
@@ -81,15 +81,15 @@ type call struct {
 	start      time.Time                        // by the client's clock; set if there are observers
 	subject    Subject                          // for observers; the attempt that creates an agent adds its ID
 
-	// engine makes the call wait for limits. It is the client's engine. Under
-	// WithoutCoolDown it is nil until the first 429, and then an engine that no other call
-	// uses.
+	// engine makes the call wait for limits. It is the client's engine. If the client has none
+	// (WithoutCoolDown without a Pacer), it is nil until the first 429, and then an engine that
+	// no other call uses.
 	engine *quota.Engine
 	waiter quota.Waiter // the call's place in the engine
 
-	lastRefusal *Error        // the 429 that answered the last sent attempt; nil: another answer, or none
-	timeLeft    time.Duration // of WithTimeout, for attempts and pauses
-	pause       time.Duration // before the next attempt
+	last429  *Error        // the service's answer to the last attempt that was sent, if it was a 429; else nil
+	timeLeft time.Duration // of WithTimeout, for attempts and pauses
+	pause    time.Duration // before the next attempt
 
 	attempts, renewals, refusals int           // as in CallInfo
 	waited                       time.Duration // for limits and between attempts
@@ -208,7 +208,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	}
 	defer a.reportOutcome(ctx)
 	if a.failure = a.acquire(ctx); a.failure != nil {
-		a.outcome = outcomeRefused
+		a.outcome = outcomeRefusedHere
 		return 0, nil
 	}
 	c.attempts++
@@ -219,11 +219,11 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	}
 	a.send(requestCtx)
 	a.outcome = classify(a.answer, a.failure, c.endpoint, c.ctxErr())
-	c.lastRefusal = nil
+	c.last429 = nil
 	if a.outcome == outcomeLimited {
-		c.lastRefusal = a.failure
+		c.last429 = a.failure
 		c.refusals++
-		if c.engine == nil { // WithoutCoolDown: this call waits in an engine that no other call uses
+		if c.engine == nil { // WithoutCoolDown: the call waits alone
 			c.engine = quota.NewCoolDown(c.client.random)
 		}
 	}
@@ -235,10 +235,10 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 const minReportedWait = time.Millisecond
 
 // acquire waits until the attempt may be sent: it asks the engine, then the user's
-// limiter, then the function of WithBeforeSend. It returns the refusal; nil if the
-// attempt may be sent.
+// limiter, then the function of WithBeforeSend. It returns the call's error if one of them
+// refuses the attempt, or if ctx ends; nil if the attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
-	if err := ctx.Err(); err != nil && a.lastRefusal == nil { // no limit has delayed the call, so its error is no 429
+	if err := ctx.Err(); err != nil && a.last429 == nil { // no limit has delayed the call, so the error is not a 429
 		return &Error{cause: a.redactCause(ctx, err)}
 	}
 	err := a.engine.Acquire(ctx, &a.waiter)
@@ -256,7 +256,7 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 	}
 	switch {
 	case err != nil:
-		return a.refusal(ctx, err, byLimiter)
+		return a.refusedHere(ctx, err, byLimiter)
 	case a.beforeSend != nil:
 		return a.askBeforeSend(ctx)
 	}
@@ -302,7 +302,8 @@ func (a *attempt) userPermit(ctx context.Context) (Permit, error) {
 	return nil, err
 }
 
-// askBeforeSend calls the function of WithBeforeSend. It returns the refusal, or nil.
+// askBeforeSend calls the function of WithBeforeSend. If the function returns an error, the
+// call fails with it.
 func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 	nested := context.WithValue(ctx, beforeSendKey{}, nil) // calls that the function makes do not call it again
 	err := a.beforeSend(nested, a.number)
@@ -421,8 +422,8 @@ func (a *attempt) planRetry() (wait time.Duration, again bool) {
 // does an attempt that is repeated on a new connection.
 func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 
-// backOff sets the pause before the next attempt, and takes that attempt from the retry
-// budget.
+// backOff sets the pause before the next attempt, and draws a retry from the budget. again is
+// false if the time or the budget does not allow the retry.
 func (a *attempt) backOff() (wait time.Duration, again bool) {
 	longest, _ := a.longestWait()
 	wait, again = a.client.retry.wait(a.failures(), a.failure.RetryAfter, min(longest, a.timeLeft-1), a.client.random())
@@ -488,7 +489,7 @@ func (a *attempt) reportEnd(ctx context.Context) {
 		}
 		switch a.outcome {
 		case nil: // after a panic the error is not redacted yet
-		case outcomeRefused:
+		case outcomeRefusedHere:
 			e.Err = a.withFacts(a.failure)
 		default:
 			e.Err = a.answer.Err

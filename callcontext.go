@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// This file has what a caller passes with the context of a call.
+// This file has the values that a caller passes in the context of a call.
 
 // CallInfo holds the facts of one call that are not in its result. The client fills it
 // when the call returns, on errors too.
@@ -22,8 +22,8 @@ type CallInfo struct {
 	// Refusals is how many of the attempts the service refused with status 429.
 	// MaxAttempts does not count them either: a 429 is not a failure.
 	Refusals int
-	// Waited is the time spent between attempts and in waits of a millisecond or more for
-	// the limiter.
+	// Waited is the time spent between attempts, and in waits of a millisecond or more for a
+	// limit or a [Limiter].
 	Waited time.Duration
 	// StatusCode and Header belong to the answer to the last attempt; 0 and nil if it got
 	// none, or was not sent.
@@ -57,9 +57,9 @@ type beforeSendKey struct{}
 //
 // It is for a journal: before writes a note that the request may reach the service, and the
 // [AttemptEnd] closes the note. After a crash, the calls of open notes are in doubt. An
-// AttemptEnd also comes for an attempt without a note, because a limit refused it first or
-// before returned an error. If several workers share one journal, an open note may belong
-// to another worker: close only your own notes.
+// AttemptEnd also comes for an attempt without a note: a limit refused it before the function
+// was called, or the function returned an error. If several workers share one journal, an open
+// note may belong to another worker: close only your own notes.
 //
 // If before returns an error, the call sends nothing, gives its permits back unspent, and
 // returns an [*Error] with Local set that wraps the error. If a context has several

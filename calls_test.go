@@ -680,8 +680,9 @@ func leaveNow(ctx context.Context) context.Context {
 }
 
 // errLeft is the cause with which leaving cancels a call's context: another call failed.
-// The call's error must not have the kinds of these errors, but errors.Is must find what is
-// no error of the package. net/http returns the cause in place of the context's error.
+// The call's error must not have the kinds of the errors of this package that are in it, but
+// errors.Is must find the other errors. net/http returns the cause in place of the context's
+// error.
 var errLeft = fmt.Errorf("the user has left: %w", list{
 	open{hidden{io.ErrUnexpectedEOF}}, agentmessaging.ErrNotFound, &agentmessaging.ValidationError{Field: "f", Reason: "r"},
 	hidden{agentmessaging.ErrConflict}, hidden{&agentmessaging.Error{Method: "GET", Path: "/other"}},

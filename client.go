@@ -16,8 +16,9 @@ import (
 // A Client calls the service with one API key. It is safe for concurrent use
 // and should be kept for the life of the program, because it holds the connections. There
 // is nothing to close.
-// It never prints its key. Make one with [NewClient] or [NewClientFromEnv];
-// the zero value returns an error from every method.
+//
+// A printed Client does not show its key. Make one with [NewClient] or [NewClientFromEnv];
+// every method of the zero value returns an error.
 type Client struct {
 	settings
 	base   *url.URL
@@ -43,7 +44,7 @@ type credentials struct {
 // NewClient returns a client of the service at baseURL, the address in front of /v1, that
 // authenticates with apiKey (interface 5). It checks its arguments and never dials. Over
 // HTTP/2, calls that start at the same time share one new connection: the others wait until
-// the first is answered, for at most 2 s and half of the time to their deadline.
+// the first is answered, for at most 2 s, and for at most half of the time to their deadline.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment. A path is kept as a prefix, but is refused if it ends in
@@ -81,13 +82,14 @@ func NewClientFromEnv(opts ...Option) (*Client, error) {
 }
 
 // With returns a client that differs from c by opts and shares the rest with it: the
-// key, the connections (unless opts has WithHTTPClient), the budget of retries (unless
-// opts has WithClock) and the cool-down (unless opts has WithClock, WithoutCoolDown or a
-// Pacer). For a web handler that must fail fast while a batch waits, use
-// [WithoutCoolDown], [WithRetry] with MaxAttempts 1 and [WithTimeout]. A Pacer still makes
-// its calls wait, so give them a deadline.
+// key, the connections (unless opts has WithHTTPClient), the retry budget (unless opts has
+// WithClock) and the cool-down (unless opts has WithClock, WithoutCoolDown or a Pacer).
 // WithLogger, WithObserver and WithUserAgent add to what c has. A [*ValidationError]
 // says what is wrong with an option.
+//
+// For a web handler that must fail fast while a batch waits, use [WithoutCoolDown],
+// [WithRetry] with MaxAttempts 1 and [WithTimeout]. If c has a Pacer, the handler's calls
+// still wait in it, so give them a deadline.
 func (c *Client) With(opts ...Option) (*Client, error) {
 	if c == nil || c.base == nil {
 		return nil, errNoClient
@@ -101,7 +103,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 		sender = exchange.New(s.httpClient.Transport, c.base)
 	}
 	budget := c.retryBudget
-	if s.clockGiven { // a budget refills by the clock
+	if s.clockGiven { // the free retries of a budget come back by its clock
 		budget = new(retryBudget)
 	}
 	known := *c.credentials()
@@ -150,7 +152,7 @@ func newHeader(apiKey, userAgent string) http.Header {
 	return http.Header{
 		"Authorization": {"Bearer " + apiKey}, "Accept": {"application/json"}, "Content-Type": {"application/json"}, "User-Agent": {userAgent},
 		// Decompressing a few kilobytes costs more than it saves. If net/http decompressed the
-		// answer, exchange could not bound how much it reads.
+		// answer, exchange could bound only the decompressed bytes, not those that it reads.
 		"Accept-Encoding": {"identity"},
 	}
 }

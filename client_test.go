@@ -393,10 +393,10 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// The tests of package agentmessagingtest are here, because a further test binary would cost
-// more than they do.
+// The tests of package agentmessagingtest are here, because linking another test binary would
+// take longer than they do.
 
-// A minute's wait takes a minute by the fake's clock, and no time by ours.
+// A minute's wait takes a minute by the fake's clock, and no real time.
 func TestWaitsTakeNoRealTime(t *testing.T) {
 	wait := func(t *testing.T) {
 		client, fake := agentmessagingtest.New(t)

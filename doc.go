@@ -82,6 +82,8 @@
 // "503 that the interface lists" is a 503 with an error code in its body, from an
 // endpoint that lists 503. Without the code it counts as any other 503. A status above
 // 599, which HTTP does not define, counts as "another 5xx", but is not [ErrServer].
+// "Refused by the limiter" means that the cool-down, a [Limiter], a Pacer or the function of
+// [WithBeforeSend] refused the attempt, so that nothing was sent.
 //
 // A wait is never shorter than the answer's Retry-After; jitter makes it longer. A
 // Retry-After of more than a day counts as a day. If the Retry-After of a 429 is 0,
@@ -91,11 +93,11 @@
 //
 // Each attempt spends quota unless a 429 refuses it, except those of Status, GetBYOK and
 // ClearBYOK (as we understand interface 4 and 8). So a client, and all clients that With
-// makes of it, share a budget for retries of failures that the service may have seen.
-// Five calls that succeed pay for one retry, and up to 100 such retries are saved.
-// Besides, two retries a second are free, of which up to ten are saved. If the budget is
-// empty, the error says so. A retry of an attempt that was never sent, for example because
-// the connection was refused, draws nothing from the budget.
+// makes of it, share a retry budget. Five calls that succeed pay for one retry, and up to
+// 100 such retries are saved. Besides, two retries a second are free, of which up to ten are
+// saved. If the budget is empty, the call is not retried, and its error says so. A retry after
+// a 429 draws nothing from the budget. Nor does a retry of an attempt that was never sent, for
+// example because the connection was refused.
 //
 // # Limits
 //
@@ -109,10 +111,11 @@
 //     the refused one may have met the limit on BYOK sets.
 //   - While nobody gets through, the client tries less and less often. After an upgrade of
 //     the plan, make a new client: it does not wait for the old limit.
-//   - Endpoints that have shown the same limit_key wait too. But two limits may have the
-//     same name. So an endpoint that was not refused itself sends one call after a second,
-//     and goes on if the service accepts it. Until then its calls wait or fail like the
-//     others. Without a limit_key, the client treats each endpoint as a separate limit.
+//   - Other endpoints whose last 429 had the same limit_key wait too. But two limits may have
+//     the same name. So an endpoint that was not refused itself this time sends one call after
+//     a second. If the service accepts it, the endpoint's calls go on. Until then they wait or
+//     fail like the others. Without a limit_key, the client treats each endpoint as a separate
+//     limit.
 //
 // A call fails with the 429
 //

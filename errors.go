@@ -21,7 +21,7 @@ import (
 //
 // If a POST returns an Error without an [*OutcomeUnknownError] around it, the service did
 // not carry it out. The one exception is a proxy that forwards the request and then
-// answers with a 3xx or 4xx itself. The text is one line and holds no key and no message.
+// answers with a 3xx or 4xx itself.
 type Error struct {
 	// StatusCode is the answer's HTTP status; 0 if there was no answer: then Unwrap
 	// returns why. It is also 429 if the call's deadline passed in line for a limit, or if the
@@ -66,7 +66,7 @@ type Error struct {
 	by    string // who refused the call, if Local is true; empty: the limiter
 }
 
-// Error returns one line of at most 512 bytes.
+// Error returns one line of at most 512 bytes, which holds no key and no message.
 func (e *Error) Error() string {
 	parts := []string{prefix(e.Method, e.Path)}
 	if e.StatusCode != 0 {
@@ -257,7 +257,7 @@ func (e *ValidationError) Error() string { return "agentmessaging: " + e.Field +
 // Is reports whether target is [ErrInvalid].
 func (e *ValidationError) Is(target error) bool { return target == ErrInvalid }
 
-// kind is the type of [ErrNotFound] and its siblings. isOwn recognizes them by this type.
+// kind is the type of [ErrNotFound] and the other kinds. isOwn recognizes them by this type.
 type kind string
 
 func (k kind) Error() string { return string(k) }
@@ -312,8 +312,8 @@ var (
 	// ErrServer is any other 5xx, from the service or a proxy in front of it. Try later.
 	// For a POST it comes inside an [*OutcomeUnknownError].
 	ErrServer error = kind("agentmessaging: server error")
-	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError]. A repeat may
-	// do it twice.
+	// ErrOutcomeUnknown is the kind of every [*OutcomeUnknownError]. If you repeat the call,
+	// the service may do it twice.
 	ErrOutcomeUnknown error = kind("agentmessaging: outcome unknown")
 	// ErrInvalid is the kind of every [*ValidationError]. Correct what its Field
 	// names.
@@ -342,10 +342,10 @@ var kinds = map[int]struct {
 	http.StatusServiceUnavailable: {ErrUnavailable, ""},
 }
 
-// adviceOn returns what to do next, for the message; "" if RetryAfter or the cause says
-// it. An answer without an error code does not come from the service (interface 2.1): the
-// base address of a 404 may be wrong, and a 400 may mean anything. A 403 or 409 that the
-// endpoint does not list may mean anything too.
+// adviceOn returns what to do next, for the message. It returns "" if RetryAfter or the cause
+// says it, or if the answer may mean anything: a 403 or 409 that the endpoint does not list, or
+// a 400 without an error code. An answer without a code does not come from the service
+// (interface 2.1), so after such a 404 the base address may be wrong.
 func adviceOn(status int, code, method, path string) string {
 	endpoint := spec.Find(method, path)
 	listed := endpoint != nil && endpoint.Lists(status)

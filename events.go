@@ -8,9 +8,9 @@ import (
 )
 
 // An Observer gets the events of calls, in order and on the goroutine that calls the
-// method. It must not block, and its panic reaches the caller. No event holds a key, a
-// message, a prompt or a body. If the service repeats another member of the request in an
-// error, such as customer_ref, so does Err.
+// method of the client. It must not block, and its panic reaches the caller. No event holds a
+// key, a message, a prompt or a body. If the service repeats another member of the request in
+// an error, such as customer_ref, so does Err.
 type Observer interface {
 	// Observe takes one event. ctx is the caller's context, with its values, or the one
 	// that an Observer returned. After a [CallStart], the client uses the returned context
@@ -62,22 +62,22 @@ type CallEnd struct {
 	StatusCode int           // of the answer to the last attempt; 0: it got none, or was not sent
 	TraceID    string        // of that answer; one line of at most 128 bytes
 	LimitKey   string        // of the limit that refused the call, here or at the service; one line of at most 64 bytes
-	Attempts   int           // requests that were sent or tried, without those that a limit or a function refused first
+	Attempts   int           // as in [CallInfo]
 	Refusals   int           // attempts that the service refused with 429
-	Waited     time.Duration // between attempts and for the limiter
+	Waited     time.Duration // as in [CallInfo]
 	Elapsed    time.Duration // by the client's clock, waits included
 	Err        error         // what the method returns
 }
 
-// AttemptStart is the start of one attempt, before the limiter is asked.
+// AttemptStart is the start of one attempt, before it waits for limits.
 type AttemptStart struct {
 	Subject
 	Attempt int // from 1
 }
 
-// RequestStart is the start of an attempt's request, after the limiter has let it pass.
-// If the limiter, or the function of [WithBeforeSend], refuses the attempt, nothing is
-// sent, and there is no RequestStart: the next event is the [AttemptEnd].
+// RequestStart is the start of an attempt's request, after all waits for limits. If a limit,
+// a [Limiter] or the function of [WithBeforeSend] refuses the attempt, nothing is sent, and
+// there is no RequestStart: the next event is the [AttemptEnd].
 //
 // An Observer that returns context.WithoutCancel(ctx) here lets a request that has left
 // finish when the caller's context is canceled. The deadline still holds.
@@ -113,21 +113,24 @@ const (
 	VerdictDone Verdict = "done"
 	// VerdictNotDone means that the attempt was refused or never sent. The service has done
 	// nothing, unless a proxy forwarded the request and then answered with a 3xx or 4xx.
+	//
+	// The exception is a 2xx answer to a BYOK call without ok true, or to SetBYOK without a
+	// configuration: the service did not confirm the call, but may have carried it out.
 	VerdictNotDone Verdict = "not done"
 	// VerdictUnknown means that the answer was missed, or is a 5xx other than a documented
 	// 503 of the endpoint.
 	VerdictUnknown Verdict = "unknown"
 )
 
-// Retry is the decision to wait and try again.
+// Retry is the decision to make another attempt.
 type Retry struct {
 	Subject
 	Attempt int // the attempt that failed
 	// Outcome says how that attempt ended: a row of the table in the package documentation,
 	// such as "429" or "answer lost, truncated or not JSON".
 	Outcome string
-	// Wait is the time until the next attempt. After a 429 it is how long the limit will
-	// be closed; the real wait is in [LimiterWait].
+	// Wait is the time until the next attempt. After a 429 it is an estimate of the wait for
+	// the limit; the real wait is in [LimiterWait].
 	Wait time.Duration
 }
 

@@ -121,7 +121,7 @@ func ExampleClient_SetBYOK() {
 	// true <nil>
 }
 
-// A journal records at each moment whether the agent may have the message.
+// A journal shows at each moment whether the agent may have read the message.
 func ExampleWithBeforeSend() {
 	closing := agentmessaging.ObserverFunc(func(_ context.Context, event agentmessaging.Event) context.Context {
 		if end, ok := event.(agentmessaging.AttemptEnd); ok {

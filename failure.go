@@ -23,8 +23,8 @@ func (c *call) finishError(stoppedBy error) error {
 	case a.next == actionUnknown:
 		return c.outcomeUnknown(a.failure, a.answer)
 	case a.next == actionError: // the failure is complete
-	case c.lastRefusal != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
-		a.failure = c.refusal(c.ctx, stoppedBy, false)
+	case c.last429 != nil && c.ctx.Err() != nil: // reported as if the context had ended in line for the limit
+		a.failure = c.refusedHere(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
 		a.failure.addCause(c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
@@ -72,10 +72,10 @@ func (c *call) redactCause(ctx context.Context, err error) error {
 	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.ctxErr()), err, cmp.Or(context.Cause(ctx), context.Cause(c.ctx)))
 }
 
-// refusal turns the error of the engine or of the user's limiter into the call's error,
+// refusedHere turns the error of the engine or of the user's limiter into the call's error,
 // which says who refused the attempt and why. If a limit is the reason, it is a 429, as
 // the service would have answered.
-func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
+func (c *call) refusedHere(ctx context.Context, err error, byLimiter bool) *Error {
 	var refused *quota.Refusal
 	var own *Error // of the user's limiter
 	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true, by: c.refusedBy(byLimiter)}
@@ -86,7 +86,7 @@ func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 		e.cause = c.whyRefused(refused, e.RetryAfter)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.LimitKey, e.TraceID = c.waiter.Limit, c.waiter.TraceID
-		if last := c.lastRefusal; last != nil {
+		if last := c.last429; last != nil {
 			e.Code, e.TraceID, e.Reason, e.Extra = last.Code, last.TraceID, last.Reason, last.Extra
 		}
 		e.cause = c.redactCause(ctx, inLine)
@@ -103,7 +103,7 @@ func (c *call) refusal(ctx context.Context, err error, byLimiter bool) *Error {
 	return e
 }
 
-// refusedBy returns who refuses an attempt; "" means a limiter or a Pacer.
+// refusedBy returns who refused an attempt, for Error.by; "" means a limiter or a Pacer.
 func (c *call) refusedBy(byLimiter bool) string {
 	switch {
 	case byLimiter, c.client.pacer != nil:

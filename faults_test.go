@@ -217,8 +217,8 @@ func TestRetryAfterMatrix(t *testing.T) {
 	page.check(t, "retry-after")
 }
 
-// Package retryafter reads every form that services and proxies send. What is none of them asks
-// for no wait. TestRetryAfterMatrix has the usual ones.
+// Package retryafter reads every form that services and proxies send. Any other text asks for
+// no wait. TestRetryAfterMatrix has the usual ones.
 func TestRetryAfterForms(t *testing.T) {
 	now := time.Date(1994, time.November, 6, 8, 49, 0, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
@@ -425,7 +425,7 @@ func thenStall(before func(peer) error) func(peer) error {
 		if err := before(p); err != nil {
 			return err
 		}
-		_, err := io.Copy(io.Discard, p) // until the client goes
+		_, err := io.Copy(io.Discard, p) // until the client closes the connection
 		return err
 	}
 }

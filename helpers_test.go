@@ -24,8 +24,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/testoption"
 )
 
-// This file has what the tests of the client share: a transport that answers from a list,
-// a call of each endpoint, and checks that hold for every failure.
+// The tests of the client share this file: a transport that answers from a list, a call of
+// each endpoint, and checks that hold for every failure.
 
 // The address and the key of every client of newClient.
 const (
@@ -52,7 +52,7 @@ func through(transport http.RoundTripper) agentmessaging.Option {
 	return agentmessaging.WithHTTPClient(&http.Client{Transport: transport})
 }
 
-// once makes a call try once.
+// once allows a call one attempt.
 var once = agentmessaging.WithRetry(policy{MaxAttempts: 1})
 
 // jitter fixes the random number, in [0, 1), that decides the jitter of every wait.

@@ -14,7 +14,7 @@ import (
 // retryTable is the table of the package documentation.
 var retryTable = []*outcome{
 	outcomeSuccess, outcomeUnsent, outcomeLost, outcomeLimited, outcomeGatewayError, outcomeUnavailable, outcomeServerError, outcomeOther,
-	outcomeDenied, outcomeEnded, outcomeEndedSent, outcomeRefused,
+	outcomeDenied, outcomeEnded, outcomeEndedSent, outcomeRefusedHere,
 }
 
 // TestRetryTableMatchesTheDocumentation compares the table in the package documentation,

@@ -211,8 +211,8 @@ type settings struct {
 	random     func() float64
 }
 
-// defaultTimeout bounds a call whose context has no deadline. It leaves room
-// for one minute limit to open and for slow replies.
+// defaultTimeout leaves room for slow replies and, as the time for which a limit may let
+// nobody through, for a minute limit to open several times.
 const defaultTimeout = 5 * time.Minute
 
 func defaultSettings() settings {

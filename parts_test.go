@@ -406,8 +406,8 @@ func TestSlowLimiterCostsNoPlace(t *testing.T) {
 	})
 }
 
-// If the limiter makes the call wait, the cool-down is asked again after it. If that
-// refuses, the limiter's permit is given back.
+// If the limiter makes the call wait, the client asks the cool-down again. If the cool-down
+// then refuses, the limiter's permit is given back.
 func TestLimiterIsAskedAfterTheCoolDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := &limiterStub{wait: time.Minute}
@@ -530,8 +530,8 @@ func (c *countdown) Unwrap() error {
 }
 
 // TestPanicAtAnyMoment checks that a permit comes back at whatever moment a clock panics, that
-// observers hear of the end of each call and attempt, and that no event shows a transport's
-// error before the secrets are taken out, even if the program panics while they are.
+// observers get the end of each call and attempt, and that no event shows a transport's error
+// before its secrets are taken out, even if the program panics at that moment.
 func TestPanicAtAnyMoment(t *testing.T) {
 	for moment := range 60 {
 		synctest.Test(t, func(t *testing.T) {
@@ -554,7 +554,7 @@ func TestPanicAtAnyMoment(t *testing.T) {
 	}
 }
 
-// The limiter, which was asked before, gets its permit back. ExampleWithBeforeSend shows
+// The limiter has let the attempt pass, so it gets its permit back. ExampleWithBeforeSend shows
 // when the function is called.
 func TestErrorOfBeforeSendEndsTheCall(t *testing.T) {
 	limiter, full := &limiterStub{}, errors.New("the journal is full of "+testKey)
@@ -569,8 +569,8 @@ func TestErrorOfBeforeSendEndsTheCall(t *testing.T) {
 	assert.NoError(t, post(agentmessaging.WithBeforeSend(refuse, nil), client), "the last one counts")
 }
 
-// A function that declares *Error in place of error returns a nil pointer by mistake. It is no
-// error, and may be the cause of a context, or inside another error.
+// A function that declares *Error in place of error returns a nil pointer by mistake. The client
+// takes it for no error, also as the cause of a context and inside another error.
 func TestNilErrors(t *testing.T) {
 	for _, none := range []error{(*agentmessaging.Error)(nil), (*agentmessaging.OutcomeUnknownError)(nil)} {
 		allow := agentmessaging.WithBeforeSend(t.Context(), func(context.Context, int) error { return none })

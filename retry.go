@@ -28,11 +28,11 @@ type RetryPolicy struct {
 	// connection is closing and does not take the request, the client sends it at once on a
 	// new one ([CallInfo].Renewals). Limiters and observers see every attempt.
 	MaxAttempts int
-	// MinWait is the wait before the second attempt, unless the service asks for a longer
-	// one. It doubles with each attempt, up to 8 s or MaxWait, whichever is shorter; a
-	// MinWait above 8 s stays as it is. Jitter adds up to half of it, and a tenth of the
-	// Retry-After. 0 means 500 ms, or MaxWait if that is shorter. NewClient refuses a
-	// MinWait longer than MaxWait, unless MaxAttempts is 1.
+	// MinWait is the wait after the first failure, unless the service asks for a longer one.
+	// It doubles with each failure, up to 8 s or MaxWait, whichever is shorter; a MinWait
+	// above 8 s stays as it is. Jitter adds up to half of it, and a tenth of the Retry-After.
+	// After a 429 the Retry-After decides, not MinWait. 0 means 500 ms, or MaxWait if that is
+	// shorter. NewClient refuses a MinWait longer than MaxWait, unless MaxAttempts is 1.
 	MinWait time.Duration
 	// MaxWait is the longest single wait, for a limit or between attempts. If the service
 	// asks for more, as for a daily limit, the error is returned at once with RetryAfter
@@ -155,7 +155,7 @@ func (b *retryBudget) take(now time.Time) bool {
 // Why a call was not retried although the retry table allows it.
 var (
 	errNoTime      = errors.New("not retried, since WithTimeout leaves no time for it")
-	errBudgetEmpty = fmt.Errorf("not retried, since too many calls fail: retries are 1/%d of the calls that succeed, and one every %s", successesPerRetry, freeRetryEvery)
+	errBudgetEmpty = fmt.Errorf("not retried, since the retry budget is empty: %d successful calls pay for one retry, and one is free every %s", successesPerRetry, freeRetryEvery)
 )
 
 // action says what the call does after an attempt.
@@ -180,7 +180,7 @@ var (
 	outcomeSuccess      = &outcome{"2xx with a readable documented body", actionSuccess, actionSuccess}
 	outcomeUnsent       = &outcome{"never sent", actionRetry, actionRetry}
 	outcomeLost         = &outcome{"answer lost, truncated or not JSON", actionRetry, actionUnknown}
-	outcomeLimited      = &outcome{"429", actionRetry, actionRetry}
+	outcomeLimited      = &outcome{"429", actionRetry, actionRetry} // from the service
 	outcomeGatewayError = &outcome{"502, 503, 504", actionRetry, actionUnknown}
 	outcomeUnavailable  = &outcome{"503 that the interface lists", actionRetry, actionError}
 	outcomeServerError  = &outcome{"another 5xx", actionError, actionUnknown}
@@ -188,7 +188,7 @@ var (
 	outcomeDenied       = &outcome{"certificate or CONNECT refused", actionError, actionError}
 	outcomeEnded        = &outcome{"context ended before the request", actionError, actionError}
 	outcomeEndedSent    = &outcome{"context ended after the request", actionError, actionUnknown}
-	outcomeRefused      = &outcome{"refused by the limiter", actionError, actionError}
+	outcomeRefusedHere  = &outcome{"refused by the limiter", actionError, actionError} // or by the function of WithBeforeSend
 )
 
 // classify returns the outcome of an attempt that was not refused here. ctxErr says why

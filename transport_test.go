@@ -292,9 +292,9 @@ func TestBurstOfFirstCallsIsNotRefused(t *testing.T) {
 	}
 }
 
-// Other calls wait for it, for 2 s and half of the time to their deadline at most. A POST that
-// leaves before was certainly not sent. If the first call ends without an answer, the next
-// takes its place.
+// Other calls wait for the first answer on a connection, for at most 2 s and at most half of the
+// time to their deadline. A POST whose caller leaves meanwhile was certainly not sent. If the
+// first call ends without an answer, the next takes its place.
 func TestSlowFirstAnswer(t *testing.T) {
 	came := make(chan time.Time, 10)
 	overHTTP2Server(t, 0, func(_ int, _ http.ResponseWriter, r *http.Request) {
