@@ -14,21 +14,22 @@ const (
 	// MinClosed is how long a 429 without Retry-After closes a limit. The pacer closes a
 	// limit for at least as long after every 429.
 	MinClosed = time.Second
-	// A service may give one name to several limits. A class may wait only because its limit
-	// has the same name as the limit that refused another class. Such a class tries with one
-	// call each trialWait, until the first answer decides.
+	// A service may give one name to several limits. So a class may wait only because its limit
+	// has the same name as the limit that refused another class. Such a class sends one call each
+	// trialWait (a trial), until the first answer decides.
 	trialWait = time.Second
-	// While the openings of a gate let nobody through, the gate stays closed longer each time.
+	// While no call gets through a gate when it opens, the gate stays closed longer each time.
 	// So a service that refuses every call is asked less and less often. The longest time is
-	// MaxGateBackoff for a lone caller, and MaxGateBackoff/n for n callers, because a crowd needs
-	// more chances. A caller whose time runs out opens the gate sooner, but never before
-	// minBackoff, because a stream of calls always has such a caller.
+	// MaxGateBackoff for a lone caller. For n callers it is MaxGateBackoff/n, because a crowd
+	// needs more chances, but at least minBackoff. Jitter adds up to a quarter. A caller whose
+	// time runs out opens the gate sooner, but never before minBackoff, because a stream of calls
+	// always has such a caller.
 	MaxGateBackoff = 64 * time.Second
 	minBackoff     = 5 * time.Second
 	maxDoublings   = 6 // from a second to MaxGateBackoff; more could overflow
-	// Callers that have waited in vain get little jitter, so that they go before the callers of
-	// other programs. With an eighth of it, 16 programs on a leaky bucket lost two calls in a
-	// thousand.
+	// Callers that were refused when a gate opened get a small part of the jitter, so that they go
+	// before the callers of other programs. With an eighth of the jitter, 16 programs on a leaky
+	// bucket lost two calls in a thousand.
 	starvedJitterDivisor = 32
 )
 
@@ -59,9 +60,12 @@ func NewCoolDown(random func() float64) *Engine {
 	return c.engine
 }
 
-// gate is a limit that has refused a call. It holds back the classes whose 429 had its name.
-// Only refusals show which classes these are: the interface lists neither the values of
-// limit_key nor the calls that each of them covers.
+// gate is a limit that has refused a call. A refusal closes the gate until Retry-After has
+// passed. Then the gate opens, and lets calls go until the next refusal. The time between the two
+// is an opening. In a failed opening the service refused every call.
+//
+// The gate holds back the classes whose 429 had its name. Only refusals show which classes these
+// are: the interface lists neither the values of limit_key nor the calls that each of them covers.
 type gate struct {
 	key          string // the limit_key; may be empty
 	class        int    // of the call for whose refusal the gate was made
@@ -113,20 +117,21 @@ func (c *CoolDown) AskLocked(now time.Duration, first *Waiter, waiting int) Sche
 	return s
 }
 
-// closedSchedule says when the closed gate opens, after Retry-After or the backoff, and when it lets
-// the next call go, after jitter (interface 8.3). first is the next of the calls that wait at the
-// gate. Jitter ends before first's MaxWait and deadline.
+// closedSchedule says when the closed gate opens, after Retry-After or the backoff, and when it
+// lets the next call go, after jitter (interface 8.3). first is the next call of the class that
+// asks, and waiting counts the calls of all classes at the gate. Jitter ends before first's
+// MaxWait and deadline.
 func (g *gate) closedSchedule(first *Waiter, waiting int) Schedule {
 	s := Schedule{Opens: g.end, Estimated: true, Key: g.key, TraceID: g.traceID}
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	jitter := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
-	passed, fruitless := g.ramp.result()
-	if fruitless > 0 { // the gate has opened before, and let nobody through
+	passed, failed := g.ramp.result()
+	if failed > 0 { // the gate has opened before, and let nobody through
 		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
 		jitter /= starvedJitterDivisor
 	}
-	if fruitless > 1 {
-		s.Opens = max(g.end, g.backoffEnd(first, waiting, fruitless))
+	if failed > 1 {
+		s.Opens = max(g.end, g.backoffEnd(first, waiting, failed))
 	}
 	s.Turn = max(s.Opens, g.end+jitter)
 	if passed > 0 {
@@ -135,24 +140,24 @@ func (g *gate) closedSchedule(first *Waiter, waiting int) Schedule {
 	return s
 }
 
-// backoffEnd returns when the gate opens after several fruitless openings. A backoff above
-// minBackoff ends before first's patience and deadline, so that the call tries once more before
-// it is refused.
-func (g *gate) backoffEnd(first *Waiter, waiting, fruitless int) time.Duration {
+// backoffEnd returns when the gate opens after several failed openings. A backoff above
+// minBackoff ends before first's Patience and deadline, so that the call is sent once more before
+// it fails.
+func (g *gate) backoffEnd(first *Waiter, waiting, failed int) time.Duration {
 	longest := max(minBackoff, MaxGateBackoff/time.Duration(max(1, waiting)))
-	backoff := min(max(g.retryAfter, MinClosed)<<min(fruitless-1, maxDoublings), longest)
+	backoff := min(max(g.retryAfter, MinClosed)<<min(failed-1, maxDoublings), longest)
 	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
 	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
 	lastChance := max(min(patience, first.deadline-answerWait), g.closedAt+minBackoff)
 	return min(g.closedAt+backoff, lastChance)
 }
 
-// openSchedule grants the next call at an open gate, or says when it may go; see ramp. It grants one
-// call at a time, so that the classes that wait there take turns. alone is true if no other
-// call waits.
+// openSchedule grants the next call at an open gate, or says when it may go; see ramp. It grants
+// one call at a time, so that the classes that wait at the gate take turns. alone is true if no
+// other call waits there.
 //
-// A lone call ends the ramp, and the gate holds no call back any more, once every earlier call
-// is answered and none has gone for answerWait. By then every call that waited has asked.
+// The ramp ends once a lone call asks, every earlier call is answered, and none has gone for
+// answerWait. By then no other call waits for the limit, so the gate holds no call back any more.
 func (g *gate) openSchedule(now time.Duration, alone bool) Schedule {
 	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-r.last >= answerWait {
@@ -183,8 +188,8 @@ func (g *gate) openSchedule(now time.Duration, alone bool) Schedule {
 // the new ramp follows from the last opening: from the number of calls that passed, and the time
 // from that opening to this one.
 func (g *gate) open(now, due time.Duration) {
-	passed, fruitless := g.ramp.result()
-	last, next := g.ramp, &ramp{opened: now, last: now, fruitlessBefore: fruitless}
+	passed, failed := g.ramp.result()
+	last, next := g.ramp, &ramp{opened: now, last: now, failedBefore: failed}
 	g.closed, g.dueToOpen, g.ramp = false, due, next
 	if last == nil {
 		return
@@ -227,10 +232,10 @@ func (*CoolDown) QueueEmptiedLocked(time.Duration, Class) {}
 // setsBYOK is the bit of a class's ID that tells the two classes of an endpoint apart.
 const setsBYOK = 1
 
-// refusedLocked closes the gate of the limit that has refused a call of the class until
-// Retry-After has passed, or keeps it closed for longer. A class that waits at another gate
-// stays there if that gate opens later. A creation with a provider key spends every limit that a
-// creation without one spends, so the gate holds it back too.
+// refusedLocked closes the gate of the limit that has refused a call of the class, until
+// Retry-After has passed. If the gate is closed already, the later end counts. A class that waits
+// at another gate stays there if that gate opens later. A creation with a provider key spends
+// every limit that a creation without one spends, so the gate holds it back too.
 func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (closedLonger bool) {
 	o.RetryAfter = cmp.Or(o.RetryAfter, MinClosed)
 	g, withKey := c.gateOfLocked(o.LimitKey, class), class|setsBYOK
@@ -255,7 +260,7 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 			state.trialAt = trial
 		}
 		state.mustAsk.Store(true)
-		closedLonger = longer // not if all classes wait at gates that open later
+		closedLonger = longer // stays false if no class waits at g, because their gates open later
 	}
 	return closedLonger
 }
@@ -277,8 +282,8 @@ func (g *gate) close(now time.Duration, o Outcome, random func() float64) (longe
 }
 
 // gateOfLocked returns the gate with the limit_key, or a new gate. Without a limit_key each
-// class has its own gate. A new gate backs off as the last gate of the class did, because a
-// service may refuse every call, each time under another limit_key.
+// class has its own gate. A new gate goes on with the backoff of the class's last gate, because
+// a service may refuse every call, each time with another limit_key.
 func (c *CoolDown) gateOfLocked(key string, class int) *gate {
 	for i := range c.classes {
 		if g := c.classes[i].gate; g != nil && g.key == key && (key != "" || g.class == class) {
@@ -305,20 +310,20 @@ func (c *CoolDown) gateOfLocked(key string, class int) *gate {
 // each of those, until 10 have gone. From then on one goes every 6 s. The first of these that
 // passes makes the gap 5.8 s, by 16/512, because a gap above longGap shrinks 16 times as fast.
 type ramp struct {
-	lastPassed      int           // the calls that passed in the last opening, or half of the number before if that is more; 0: not known
-	gap             time.Duration // between calls, once lastPassed calls have gone; 0: not known
-	sent            int           // calls since the opening
-	passed          int           // of the calls sent: accepted by the service
-	refused         int           // of the calls sent: refused
-	opened          time.Duration
-	last            time.Duration // when the last call was sent; at first, opened
-	fruitlessBefore int           // fruitless openings in a row before this one
+	lastPassed   int           // the calls that passed in the last opening, or half of the number before if that is more; 0: not known
+	gap          time.Duration // between calls, once lastPassed calls have gone; 0: not known
+	sent         int           // calls since the opening
+	passed       int           // of the calls sent: accepted by the service
+	refused      int           // of the calls sent: refused
+	opened       time.Duration
+	last         time.Duration // when the last call was sent; at first, opened
+	failedBefore int           // failed openings in a row before this one
 }
 
 const (
-	// answerWait is how long a call waits for the answer to the call before it. A refusal
-	// comes within that time, but a reply can take minutes. answerWait also bounds how long
-	// the gap holds up a lone caller.
+	// answerWait is how long a call waits for the answers to the calls before it, unless the gap
+	// is longer. A refusal comes within that time, but a reply can take minutes. At an open gate a
+	// lone caller never waits longer than answerWait.
 	answerWait = time.Second
 	// maxGap bounds the gap. A gap that is too long by mistake would cost a caller more time
 	// than a refusal costs.
@@ -345,14 +350,14 @@ func (r *ramp) record(o Outcome) {
 }
 
 // result counts the calls that have got through since the gate opened. If none has, it counts
-// the fruitless openings in a row, up to this one. A call without an answer has got through,
-// because a refusal would have come quickly.
-func (r *ramp) result() (passed, fruitless int) {
+// the failed openings in a row, this one included. A call without an answer counts as got
+// through, because a refusal would have come quickly.
+func (r *ramp) result() (passed, failed int) {
 	switch {
 	case r == nil:
 		return 0, 0
 	case r.sent == r.refused:
-		return 0, r.fruitlessBefore + 1
+		return 0, r.failedBefore + 1
 	}
 	return r.sent - r.refused, 0
 }

@@ -245,7 +245,7 @@ func TestGapShrinksByAHalf(t *testing.T) {
 
 // A caller's patience counts from the last call that passed, not from when the caller came.
 func TestPatienceCountsFromTheLastPass(t *testing.T) {
-	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h, ramp: &ramp{fruitlessBefore: 2}}, reading()
+	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h, ramp: &ramp{failedBefore: 2}}, reading()
 	w.limitedSince, w.deadline = h-4*time.Minute, Never
 	assert.Equal(t, h+64*s, g.closedSchedule(w, 1).Opens, "after the longest backoff: patience lasts until h + 5 min")
 }
@@ -340,8 +340,8 @@ func TestOpenGateIsForgotten(t *testing.T) {
 	assert.False(t, asks(read), "a read a second after the last one")
 }
 
-// A call that passes in one class counts for the patience of a class that waits under the
-// same name, because the limit may be the same.
+// The patience of a class also counts from a call that passes in another class with the same
+// limit_key, because the limit may be the same.
 func TestTrialThatPassesKeepsOthersPatient(t *testing.T) {
 	p := play(0)
 	p.answer(0, message, refuses("k", s))

@@ -108,23 +108,23 @@ type Waiter struct {
 	Tenant string // tenants take turns: see queue
 
 	// Set by the engine.
-	Unserved     bool          // the last attempt was refused or not sent: the call joins the line before new calls
-	limitedSince time.Duration // when a limit first held the call back
+	Unserved     bool          // the last attempt was refused or not sent: the call enters the queue before new calls
+	limitedSince time.Duration // when the call first entered a queue or asked for a Forecast; Patience counts from then
 	acquisition
 }
 
 // acquisition is what the last Acquire has set, for one attempt of the call.
 type acquisition struct {
 	Grant   Grant
-	Waited  time.Duration // in the line, and from the grant to Grant.At
+	Waited  time.Duration // in the queue, and from the grant to Grant.At
 	Limit   string        // the limit_key of the limit that Acquire waited for
 	TraceID string        // the trace_id of the answer that closed that limit; empty if not known
 
 	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
-	deadline   time.Duration // of the context; Never: it has none
+	deadline   time.Duration // of the context, in the engine's time; Never: it has none
 	untilGrant time.Duration // from the grant to Grant.At
-	round      int           // the call's round in the line
-	inLine     bool
+	round      int           // the call's round; see queue
+	queued     bool          // the call is in its queue
 	granted    bool          // the call has a Grant, and Done has not been called yet
 	waitEnded  chan struct{} // closed when the wait ends; nil: the call did not wait
 	err        error         // why the wait failed; set before waitEnded is closed
@@ -149,8 +149,9 @@ type Outcome struct {
 	RetryAfter time.Duration // 0: the answer did not say
 }
 
-// Refusal is the error of a call that would wait in vain: its turn comes after its
-// deadline, its limit stays closed for longer than MaxWait, or its Patience is over.
+// Refusal is the error of a call that the engine refuses because it would wait in vain: its turn
+// comes after its deadline, its limit stays closed for longer than MaxWait, or its Patience is
+// over. A refusal by the service is an [Outcome].
 type Refusal struct {
 	LimitKey   string
 	TraceID    string        // the trace_id of the answer that closed the limit
@@ -201,8 +202,8 @@ func NewEngine(rule Rule) *Engine {
 }
 
 // Acquire waits until the attempt may be sent. Its error is a *Refusal, the error of ctx, or
-// an error that names how the clock or the rule failed. If Acquire fails, the call leaves
-// the line or gives its grant back, even when OnWait or the clock panics.
+// an error that says how the clock or the rule failed. If Acquire fails, the call leaves
+// the queue or gives its grant back, even when OnWait or the clock panics.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 	w.acquisition = acquisition{}
 	if e == nil || !e.rule.Classify(ctx, w) {
@@ -224,7 +225,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 			w.OnWait(wait)
 		case <-w.waitEnded:
 			waits, err = false, cmp.Or(ctx.Err(), w.err)
-		case <-ctx.Done(): // the call may still be in the line: Done takes it out
+		case <-ctx.Done(): // the call may still be in the queue: Done takes it out
 			waits, err = false, ctx.Err()
 		}
 	}
@@ -246,15 +247,15 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 		return
 	}
 	if w.Unserved {
-		q.schedule.AskAgain = 0 // ask the rule again: it does not know of this call, which may now be the first in line
+		q.schedule.AskAgain = 0 // ask the rule again: it does not know of this call, which may now be the first of the queue
 	}
-	// A sleep by a user's clock may never end. So the alarm starts again, by the clock of this
-	// call, unless calls wait by the real clock already.
+	// The alarm may sleep by the clock of another call, which may stand still. So it starts again
+	// by the clock of this call, unless it sleeps by the real clock.
 	if e.alarm == Never || e.clock != (RealClock{}) {
 		e.clock, e.alarm = w.Clock, 0
 	}
 	e.serveLocked()
-	if !w.inLine {
+	if !w.queued {
 		return
 	}
 	w.waitEnded = make(chan struct{})
@@ -277,6 +278,9 @@ func (e *Engine) queueLocked(class Class) *queue {
 // the round after the current one, or after the last call of its tenant if that is later. It
 // never joins the current round: a stream of new tenants could then keep all others waiting.
 // An Unserved call joins the current round, because it has waited before.
+//
+// For example, tenant a has the calls a1, a2 and a3 in a queue of round 0, and b enters with b1:
+// a1 and b1 are in round 1, a2 in round 2, and a3 in round 3. They go in the order a1, b1, a2, a3.
 func (q *queue) push(w *Waiter) (before int) {
 	t := q.tenants[w.Tenant]
 	w.round = q.round
@@ -288,13 +292,13 @@ func (q *queue) push(w *Waiter) (before int) {
 	q.tenants[w.Tenant] = t
 	before = sort.Search(len(q.calls), func(i int) bool { return q.calls[i].round > w.round })
 	q.calls = slices.Insert(q.calls, before, w)
-	w.inLine = true
+	w.queued = true
 	return before
 }
 
 // sendForecast sends a call its forecast, in place of one that it has not read, if the next
-// turn is known. A later one is sent only if the wait turns out longer, by a quarter of the rest
-// and by a second. ahead is the number of calls in front of it.
+// turn is known. Another forecast follows only if the wait turns out longer by at least a second
+// and by at least a quarter of the rest. ahead is the number of calls in front of the call.
 func (q *queue) sendForecast(w *Waiter, ahead int, now time.Duration) {
 	s, before := &q.schedule, w.expected
 	end := max(now, s.Turn+time.Duration(ahead)*s.Gap)
@@ -327,7 +331,7 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		}
 		e.withLock(clock, func(now time.Duration) {
 			if ctx.Err() == nil { // no other alarm has replaced this one
-				e.alarm, e.elapsed = Never, max(now, at) // move on even if the clock stands still, else the queue is never due
+				e.alarm, e.elapsed = Never, max(now, at) // the engine's time moves on even if the clock stands still, else no queue would ever be due
 				e.serveLocked()
 			}
 		})
@@ -354,7 +358,7 @@ func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
 
 // Forecast returns how long a call would wait, and a refusal if it would wait in vain. It
 // returns 0 and nil if the call would not wait, or if the rule does not know. The call must
-// not be in the line: its last attempt is done, or it has a grant.
+// not be in a queue: its last attempt is done, or it has a grant.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, refusal *Refusal) {
 	if e == nil {
 		return 0, nil
@@ -368,8 +372,8 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 }
 
 // Done records how the attempt ended after Acquire succeeded. If Acquire fails, it calls
-// Done itself: then Done takes the call out of the line, if it is there. closedLonger is true
-// if a refusal began a cool-down, or prolonged one by a second or more.
+// Done itself: then Done takes the call out of its queue, if it is there. closedLonger is true
+// if a refusal closed a limit, or keeps it closed for at least a second longer.
 func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	w.Unserved = o.Refused || !o.Sent
 	// Take no lock if nothing could hold the call back, or if its success teaches the rule
@@ -379,7 +383,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 		return false
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
-		if w.inLine {
+		if w.queued {
 			e.queueLocked(w.Class).leave(w, now, nil)
 		}
 		w.Waited = min(w.Waited, now-w.entered) // less if ctx has ended before Grant.At
@@ -401,16 +405,16 @@ func (e *Engine) Update(f func(now time.Duration)) {
 	})
 }
 
-// maxJump is longer than any wait. A reading that is further ahead of the last one comes from
-// another clock: a synctest bubble begins in the year 2000, and real time may follow it.
+// maxJump is longer than programs wait. A reading that is further ahead of the last one comes
+// from another clock: a synctest bubble begins in the year 2000, and real time may follow it.
 const maxJump = 10 * 365 * 24 * time.Hour
 
 // withLock reads the clock (nil: the engine's), and then runs f with the lock, at the engine's
-// time. That time moves on with the readings. If the clock was set back, or is another one than
-// before, the time stays the same, and moves on with the clock from there.
+// time. That time moves on with the readings. If the clock was set back, or is not the one that
+// was read before, the engine's time does not change now, and moves on with the clock from here.
 //
-// The clock may be the user's: its Now may block, or make a call. If it panics, f runs all the
-// same, at the engine's last time.
+// The clock is read without the lock, because it may be the user's: its Now may block, or make a
+// call. If Now panics, f still runs, at the engine's last time.
 func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	e.mu.Lock()
 	clock, seen := cmp.Or(clock, e.clock), e.last
@@ -419,7 +423,8 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		// Any other reading is behind another call's clock, or was taken before that call's reading.
+		// Ignore any other reading: another call has read a later time meanwhile, or its clock is ahead
+		// of this one by at most a second.
 		switch d := reading.Sub(e.last); {
 		case d > 0 && d <= maxJump:
 			e.elapsed += d
@@ -479,12 +484,11 @@ func (e *Engine) serveLocked() {
 }
 
 // minAskAgain is the shortest time until the engine asks a rule again that granted nothing.
-// Without it, a rule whose time to ask again is always a nanosecond ahead of the clock would
-// use a whole processor.
+// Without it, a rule that always asks to be asked at once would keep a processor busy.
 const minAskAgain = time.Millisecond / 10
 
 // DeliverLocked takes a rule's Schedule for a class. It grants calls, refuses calls that can
-// no longer go in time, and tells the others how long they will wait. A slow rule calls
+// no longer go in time, and sends the others a forecast of their wait. A slow rule calls
 // DeliverLocked in a function that Update runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	q := e.queueLocked(class)
@@ -505,7 +509,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 		}
 		w := q.calls[0]
 		w.Grant, w.granted, w.untilGrant, q.round = g, true, g.At-now, w.round
-		q.leave(w, max(now, g.At), nil) // the last that may touch w: the call goes on
+		q.leave(w, max(now, g.At), nil) // do not use w after this: its call goes on, on another goroutine
 	}
 	for ahead := 0; movedBack && ahead < len(q.calls); {
 		w := q.calls[ahead]
@@ -544,18 +548,18 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
 }
 
-// leave takes a call out of the line and ends its wait. The call goes at that time, or it
-// fails: err is why it was refused. If it had its tenant's last round, that round is free for
-// the tenant's next call.
+// leave takes a call out of the queue and ends its wait. at is when the call goes or fails, and
+// err why it fails. If the call had its tenant's last round, that round is free for the tenant's
+// next call.
 func (q *queue) leave(w *Waiter, at time.Duration, err error) {
 	// A search, because 100,000 calls may leave at once.
 	i := sort.Search(len(q.calls), func(i int) bool { return q.calls[i].round >= w.round })
 	if i += slices.Index(q.calls[i:], w); i == 0 && len(q.calls) > 1 {
-		q.calls[0], q.calls = nil, q.calls[1:] // the usual case in a long line: no other call moves
+		q.calls[0], q.calls = nil, q.calls[1:] // the usual case in a long queue: no other call moves
 	} else {
 		q.calls = slices.Delete(q.calls, i, i+1)
 	}
-	w.inLine = false
+	w.queued = false
 	t := q.tenants[w.Tenant]
 	if t.waiting--; t.last == w.round {
 		t.last--

@@ -172,7 +172,7 @@ func (c *badClock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.RealClock.Sleep(ctx, d)
 }
 
-// The panic reaches the call that reads the clock, which leaves the line. Other calls wait
+// The panic reaches the call that reads the clock, which leaves the queue. Other calls wait
 // until the limit opens.
 func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
 	for nth := range int64(13) {
@@ -358,7 +358,7 @@ func TestOnWait(t *testing.T) {
 	})
 }
 
-// A later forecast is sent only if the wait is longer, by a quarter and by a second.
+// Another forecast is sent only if the wait is longer by a second and by a quarter of the rest.
 func TestLaterForecasts(t *testing.T) {
 	w := reading()
 	w.forecasts = make(chan Wait, 1)
