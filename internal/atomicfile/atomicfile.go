@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Target returns the absolute path of the file that Write replaces: not of a symbolic
-// link, but of the file that it leads to.
+// Target returns the absolute path of the file that Write replaces. If path is a symbolic
+// link, that is the file to which it leads.
 func Target(path string) string {
 	path, _ = filepath.Abs(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -33,8 +33,8 @@ func Writable(path string) error {
 }
 
 // nextTo makes a temporary file of mode 0600 in the folder of the file that it will
-// replace, because a rename works only within one file system. It refuses a path that is
-// a device or a folder.
+// replace, because a rename works only within one file system. It refuses a path that exists
+// and is not a regular file, such as a device or a folder.
 func nextTo(path string) (*os.File, error) {
 	file := Target(path)
 	if info, err := os.Lstat(file); err == nil && !info.Mode().IsRegular() {

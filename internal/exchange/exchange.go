@@ -3,9 +3,9 @@
 // observer would notice the repeat. It reports whether the service may have seen the
 // request, and reads answers within bounds of size and time.
 //
-// A [Sender.Send] may take several tries. Each try looks for a connection. If an HTTP/2
-// connection cannot take the request, nothing of it is written, and the next try looks for
-// another one. The hooks of net/http/httptrace show what happens in a try.
+// One [Sender.Send] is one attempt of a call. It may take several tries to find a connection. If
+// an HTTP/2 connection cannot take the request, nothing of it is written, and the next try looks
+// for another connection. The hooks of net/http/httptrace show what happens in a try.
 package exchange
 
 import (
@@ -94,8 +94,8 @@ func (s *Sender) Send(ctx context.Context, r Request) Answer {
 	}
 }
 
-// maxTries bounds how often a request looks for an HTTP/2 connection that takes it.
-// Perhaps no connection to the service has room.
+// maxTries bounds how often a request looks for an HTTP/2 connection that takes it, because
+// perhaps none ever has room.
 const maxTries = 50
 
 // send makes one try to find a connection that takes the request. try counts from 1. again
@@ -380,7 +380,7 @@ func (rt *roundTrip) read(resp *http.Response) Answer {
 		}
 		return answer
 	}
-	// An error of this body is no failure: the status is known, and a part of the body is enough.
+	// That this body breaks off is no failure: the status is known, and a part of the body is enough.
 	late := time.AfterFunc(bodyWait, rt.stop)
 	answer.Body, answer.BodyErr = readBody(resp, maxErrorBody, rt.stop)
 	if !late.Stop() && answer.BodyErr != nil {

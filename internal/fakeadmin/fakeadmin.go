@@ -6,8 +6,8 @@ import "time"
 
 // Admin has the operations that a program around a fake needs. Call is fakeserver.Call.
 type Admin[Call any] interface {
-	DroppedCalls() int // since New or Reset, which Calls no longer returns
-	LastSeq() int      // of the newest call; 0 before the first
+	DroppedCalls() int // how many calls since New or Reset Calls no longer returns
+	LastSeq() int      // the Seq of the newest call; 0 before the first
 	// CallsAfter returns the first n calls that Calls would return and whose Seq is greater
 	// than seq. Its cost depends on the number of calls that it returns, not on the number
 	// that are kept.

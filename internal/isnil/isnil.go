@@ -3,9 +3,9 @@ package isnil
 
 import "reflect"
 
-// Value reports whether a value is nil, or a nil pointer inside an interface. The methods of
-// such a pointer panic only at the first call. A function returns one by mistake if it declares
-// *T in place of error.
+// Value reports whether a value is nil, or an interface that holds a nil pointer, func, map,
+// channel or slice. A call of a method of such a value may panic, later than the mistake. A
+// function returns a nil pointer in an error by mistake if it declares *T in place of error.
 func Value[T any](v T) bool {
 	switch r := reflect.ValueOf(v); r.Kind() {
 	case reflect.Invalid:

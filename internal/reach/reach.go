@@ -1,5 +1,5 @@
-// Package reach searches what a debugger's dump of a value would show for secrets. Only tests
-// import it.
+// Package reach looks for secrets in all that a debugger's dump of a value would show. Only
+// tests import it.
 package reach
 
 import (
@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// HoldsNone checks that no string and byte slice that reflection reaches from held has a
-// secret. A debugger reaches as much: unexported fields, pointers and interfaces.
+// HoldsNone checks that no string or byte slice that reflection reaches from held has a
+// secret. A debugger reaches the same: unexported fields, pointers and interfaces. It also
+// checks that held does not print the word canary, with which the secrets of tests begin.
 func HoldsNone(t testing.TB, held any, secrets ...string) {
 	t.Helper()
 	walk(reflect.ValueOf(held), map[uintptr]bool{}, func(text string) {

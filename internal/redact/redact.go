@@ -3,7 +3,7 @@
 // prompt or the message that a person wrote. A text may hold a secret as a whole, in
 // part, or encoded, because gateways echo requests in many ways.
 //
-// The client's calls_test.go tests it too.
+// TestCalls of the client tests it too.
 package redact
 
 import (
@@ -88,9 +88,9 @@ type parts struct {
 // whole is longer than any secret. With it, only the whole secret is hidden and no part.
 const whole = math.MaxInt
 
-// A name may have a word in common with a key, such as "provider-1". Other texts may have
-// several ordinary words in common with a user text. A user text may even contain a whole
-// name, so names are not searched for user text.
+// A name may have a word in common with a key, such as "provider-1", so in a name only a long
+// part of a key is hidden. Other texts may have several ordinary words in common with a user
+// text. A user text may even contain a whole name, so names are not searched for user text.
 var (
 	keyParts      = &parts{first: 8, firstEncoded: 10, letters: [5]int{InText: 16, InAnswer: 8, InName: 16, inQuote: 8, inNoPart: whole}}
 	userTextParts = &parts{first: whole, firstEncoded: 32, letters: [5]int{InText: whole, InAnswer: 20, InName: whole, inQuote: 8, inNoPart: whole}}
@@ -150,10 +150,10 @@ func inJSON(text string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// fold maps bytes that proxies and encodings exchange to the same byte, in place:
-// net/http changes the case of header names, "+" is a space in a query, numbers have a space,
-// a comma or a colon between them, and the base64 of URLs has "-" and "_" in place of "+"
-// and "/".
+// fold maps bytes that proxies and encodings use in place of each other to the same byte. It
+// changes text. net/http changes the case of header names, "+" is a space in a query, numbers
+// have a space, a comma or a colon between them, and the base64 of URLs has "-" and "_" in place
+// of "+" and "/".
 func fold(text []byte) []byte {
 	for i, c := range text {
 		switch {
@@ -216,8 +216,8 @@ const (
 	nameCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_=+"
 )
 
-// hole marks the place of a secret until all secrets are found. No text contains it,
-// because Unicode has no such character.
+// hole marks the place of a secret until all secrets are found. It is a noncharacter of
+// Unicode, which texts do not use.
 const hole = "\ufffe"
 
 // all returns the keys and, last, the user text.

@@ -1,6 +1,6 @@
-// Package retryloop repeats the attempts of a call. go-retryablehttp drives the loop, and an
-// http.Client adds cookies and keeps those of the answers. Both stay inside this package. A
-// Call sends, decides and waits.
+// Package retryloop repeats the attempts of a call. go-retryablehttp runs the loop, and an
+// http.Client adds the jar's cookies and stores those of the answers. No other package uses the
+// two for this. A Call sends, decides and waits.
 package retryloop
 
 import (

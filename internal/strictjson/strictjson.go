@@ -1,8 +1,8 @@
 // Package strictjson steps through a JSON document so that its reader can refuse what
 // encoding/json accepts in silence: unknown members, duplicate members, names in another
 // case, and lone surrogates. The fake reads requests with it, and the standalone fake the
-// requests to its control interface. The client reads answers with ReadObject, which takes
-// any JSON object and leaves it to its reader what counts.
+// requests to its control interface. The client checks metadata with CheckMembers, and reads
+// answers with ReadObject, which accepts any JSON object: its caller decides what counts.
 package strictjson
 
 import (

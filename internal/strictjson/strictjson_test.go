@@ -7,7 +7,7 @@ import ( // not testify, which would link net/http into this binary
 	"testing"
 )
 
-// What encoding/json accepts in silence has a separate error.
+// There is a separate error for each mistake that encoding/json accepts in silence.
 func TestCheckMembers(t *testing.T) {
 	for doc, want := range map[string]error{
 		`{"a":null,"b":[1,-2.5e3,true,{"a":{"a":1}}],"":"x","A":1,"c":[{"b":1},{"b":1}]}`: nil,
