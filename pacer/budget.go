@@ -17,10 +17,10 @@ type budget struct {
 	callWeight    int64         // how many calls one call counts as: on a share, the number of processes that used the store last
 	slotLength    time.Duration // the part of the window whose calls one slot counts
 	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
-	allowed       float64       // how many calls a window may hold now; see level
+	allowed       float64       // how many calls a window may hold now: level
 	evenGap       time.Duration // Window/allowed: the distance at which calls fill the window evenly
-	pace          time.Duration // the distance between calls: evenGap * (1 + extraNow); trialWait if calls are only counted
-	extraNow      float64       // Extra, but at least arrivalMargin/Window
+	pace          time.Duration // the distance between calls: evenGap * (1 + extraNow); if calls are only counted, trialWait
+	extraNow      float64       // Extra, or arrivalMargin/Window if that is more
 	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
 
@@ -41,7 +41,7 @@ func (b *budget) next(before int64) time.Duration {
 // refusals.
 //
 // If the window is shorter than an hour, calls go at an even pace, a few at once after a quiet
-// time, and no more than the level in one window. The calls of a longer window are only
+// time, and no more than the level in one window. The calls of any other window are only
 // counted: only the service knows when such a window starts again, so its refusal closes the
 // limit. See spendCounted.
 //
@@ -55,7 +55,7 @@ func (b *budget) next(before int64) time.Duration {
 type usage struct {
 	Due       time.Duration // when the pace lets the next call go; a time in the past allows a burst
 	Slots     []slot        // the calls of the last window, oldest first
-	Held      int64         // how many calls the slots hold: those of the last window, once forget has run
+	Held      int64         // the sum of the calls in Slots; forget drops the calls that have left the window
 	Level     float64       // how many calls a window allows, as a fraction of Max
 	Extra     float64       // by which part the pace is longer than window/level: with 0.25 a quarter longer
 	Corrected time.Duration // when a refusal last set Level or Extra; 0: never
@@ -80,13 +80,13 @@ const (
 	shortHold     = 2.25             // how many windows a level stays down after a cut, before it climbs
 	longHold      = 40.0             // the same, if the process never saw the store and looks for its share
 	quickAnswer   = time.Second / 20 // the shortest time that an answer takes; see spaced
-	nearlyFull    = 0.8              // a refusal in a window with fewer calls than this part of a full pace has another cause than the pace; see learn
+	nearlyFull    = 0.8              // the part of the calls at full pace from which on the pace may have caused a refusal; see learn
 	unsureCut     = 0.8              // a process that looks for its share cuts its level to this part, or lower
 	minLevel      = 0.25             // of Max; at a lower level it would take too long to find out that more calls may go
 	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each
 	// call that goes shrinks Extra by the part Extra*Extra, or by maxExtraShrink if that is
-	// less. So a small Extra, which costs little, lasts long. On a leaky bucket, where a delay
-	// of 80 ms costs a second, one call in 75 is refused.
+	// less. So a small Extra, which costs little, lasts long: on a leaky bucket only one call in
+	// 75 is refused.
 	extraGrowth    = 1.8
 	maxExtra       = 1.5 // bounds the cost of refusals that the pace did not cause
 	maxExtraShrink = 1.0 / 140
@@ -150,8 +150,9 @@ func (b *budget) spend(at time.Duration) {
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and after
-// each refusal, the next call is a trial: the other calls wait trialWait, in which its refusal
-// would come. Then one call goes, then two, four and so on, each time followed by such a wait.
+// each refusal, the next call is a trial: the other calls wait trialWait, because a refusal of
+// the trial would come within that time. Then one call goes, then two, four and so on, each time
+// followed by such a wait.
 func (b *budget) spendCounted() {
 	if b.Trials == 0 && float64(b.Held) >= b.max {
 		b.Trials = 1

@@ -25,13 +25,13 @@ type coordinator struct {
 	// those whose names end in Locked. A step copies what it needs.
 	ledger    ledger          // of this process; with a store it holds the state that the last step left there
 	changes   []func(*ledger) // for the next step, such as refusals and calls that were not sent
-	questions []quota.Class   // that ask the next step
+	questions []quota.Class   // the classes whose waiting calls the next step asks about
 	stepping  bool            // a step is under way
 	downSince time.Time       // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
 	retryAt   time.Duration   // when a step tries the store again
 	lastKey   string          // the key that the last successful step used; empty: no step has succeeded
 	offset    time.Duration   // how far the state's clock is ahead of the engine's time
-	lostUntil time.Duration   // until this time a lost state is not logged again: each step may lose it, if clocks are too far apart
+	lostUntil time.Duration   // until then a lost state is not logged again: if clocks are too far apart, each step may lose it
 }
 
 // question asks the ledger about the waiting calls of a class.
@@ -74,8 +74,8 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 // answer.
 func (c *coordinator) onShareLocked() bool { return !c.downSince.IsZero() }
 
-// onItsOwnLocked reports whether the process works without the store, and is not yet due to
-// try the store again.
+// onItsOwnLocked reports whether the process decides by its own ledger: it has no store, or is on
+// its share and not yet due to try the store again.
 func (c *coordinator) onItsOwnLocked(now time.Duration) bool {
 	return (c.store == nil || c.onShareLocked()) && now < c.retryAt
 }
@@ -108,8 +108,8 @@ func (c *coordinator) scheduleLocked(now time.Duration, class quota.Class, s quo
 	if g := c.ledger.Gates[costSet(class.ID)]; g.Since > 0 {
 		s.RefusedSince, s.RefusedUntil = max(1, g.Since-c.offset), g.Until-c.offset
 	}
-	// Ask a little less than claimAhead before the turn. offset is not exact, and the ledger
-	// would not grant a call that asks too early: the engine would have to ask again.
+	// Ask a little later than claimAhead before the turn. offset is not exact, and the ledger
+	// grants no call that asks earlier: the engine would have to ask again.
 	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
 	if c.onItsOwnLocked(now) {
 		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
@@ -149,8 +149,8 @@ func (c *coordinator) QueueEmptiedLocked(now time.Duration, class quota.Class) {
 	}
 }
 
-// changeLocked changes the ledger at once if the process is on its own. Otherwise the next
-// step makes the change.
+// changeLocked changes the ledger at once if the process decides by its own ledger. Otherwise
+// the next step makes the change.
 func (c *coordinator) changeLocked(now time.Duration, change func(*ledger)) {
 	if c.onItsOwnLocked(now) {
 		change(c.ledgerAtLocked(now))

@@ -11,14 +11,16 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
-// state is the value in the store that the processes of one API key share. Its times are by
-// the state's clock, which shows the store's time, since 1970; 0 means never.
+// state is the value in the store that the processes of one API key share, or what a process
+// without the store counts alone. Its times are by the state's clock; 0 means never. With a
+// store, this clock shows the store's time since 1970. Until the first step, and without a
+// store, it shows the engine's time.
 type state struct {
 	Now     time.Duration           // the latest time so far; it never goes back
 	Fresh   time.Duration           // since when the state counts the calls of all processes
 	Limits  []usage                 // one for each of ledger.bounds, in that order
 	Gates   map[costSet]gate        // by the costs of the refused call
-	Members map[int64]time.Duration // when each process took its last step
+	Members map[int64]time.Duration // when each process took its last step, by ledger.member
 	Tickets []ticket
 }
 
@@ -52,7 +54,7 @@ type ledger struct {
 	bounds       []bound
 	member       int64         // the key of this process in Members
 	stepDuration time.Duration // an estimate of how long a step takes
-	callWeight   int64         // how many calls one call counts as: while the store does not answer, the number of processes
+	callWeight   int64         // how many calls one call counts as; see budget
 }
 
 // neverSawStore reports whether the process has never read the store, so that it does not know
@@ -94,8 +96,8 @@ func (l *ledger) unlimited(k costSet) bool {
 	return l.lastToOpen(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.operation&k != 0 })
 }
 
-// giveBack uncounts a call that was granted at the given time, but not sent. Due moves back
-// too, but never before a gate opens, because Due may be the end of that gate's pause.
+// giveBack takes back the count of a call that was granted at the given time, but not sent. Due
+// moves back too, but never before a gate opens, because Due may be the end of that gate's pause.
 func (l *ledger) giveBack(k costSet, at time.Duration) {
 	for b := range l.budgets(k) {
 		b.add(at, -b.callWeight)
@@ -217,9 +219,9 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 
 // merge adds the gates, counts and levels of another ledger. For each limit it keeps the larger
 // count, and the level that was learned last. If the process of the other ledger was on its
-// share, merge takes nothing for a paced limit: each call counted there as several of one
-// moment, which would leave the window together, and the level was only the share. The pace
-// alone keeps the window from overflowing meanwhile.
+// share, merge takes nothing for a paced limit: each call counted there as several calls of one
+// moment, which would leave the window together, and a level learned there is that of a share.
+// Until the window has passed, only the pace keeps it from overflowing.
 func (l *ledger) merge(other *ledger, wasOnShare bool) {
 	ahead := l.Now - other.Now
 	for costs, g := range other.Gates {
@@ -247,8 +249,8 @@ func (l *ledger) merge(other *ledger, wasOnShare bool) {
 	}
 }
 
-// ticket is the place of a process in the line of all processes, for the calls of one class.
-// Tickets go by rank, and within a rank in the order in which they were taken.
+// ticket is the place of a process among all processes, for the calls of one class. Tickets go by
+// rank, and within a rank in the order in which they were taken.
 type ticket struct {
 	quota.Class
 	Member int64
@@ -267,9 +269,9 @@ const (
 // times are by the state's clock. It grants several calls at once if the store is slow:
 // processes that took single calls would then delay each other.
 func (l *ledger) grant(class quota.Class, waiting int64) (s quota.Schedule) {
-	// Calls is the number of calls that the pace allows in a step, squared. Without the square,
-	// two of three Swaps of 16 processes failed, at 600 calls a minute and with a store 80 ms
-	// away.
+	// Calls is the square of the number of calls that the pace allows in a step. Without the
+	// square, two of three Swaps of 16 processes failed, at 600 calls a minute and with a store
+	// 80 ms away.
 	k := costSet(class.ID)
 	first, _ := l.earliest(k, nil)
 	inStep := float64(l.stepDuration) / float64(max(1, first.Gap))
@@ -282,7 +284,7 @@ func (l *ledger) grant(class quota.Class, waiting int64) (s quota.Schedule) {
 		grants = append(grants, quota.Grant{At: s.Turn, Mark: s.Turn, ReportSuccess: l.spend(t, s.Turn)})
 	}
 	granted := int64(len(grants))
-	if granted > 0 { // the process goes to the end of the line
+	if granted > 0 { // the next ticket of the process goes after those of the others
 		l.withdraw(class)
 	}
 	if t.Calls = min(t.Calls, waiting-granted); t.Calls > 0 {

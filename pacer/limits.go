@@ -35,8 +35,9 @@ type Limit struct {
 	// Window is at least a second, and at most 100 years. If Window is shorter than an
 	// hour, calls go at an even pace. Otherwise the calls are only counted: only the service
 	// knows when such a window starts again, so its refusal closes the limit, for all
-	// processes that share a store. Once Max calls have gone, the client finds out by
-	// trials: one call, then two, four and so on, with a second after each group.
+	// processes that share a store. Once Max calls have gone, the pacer finds out by trials
+	// whether the window has started again: it sends one call, one more, then two, four and so
+	// on, and waits for a second after each group.
 	Window time.Duration
 	// Counts is the kind of operation that the limit counts; empty means CountsRequests.
 	Counts Counted
@@ -63,7 +64,7 @@ func limitsOf(plan string) (limits []Limit) {
 type costSet uint8
 
 const (
-	noCosts    costSet = 0      // part of the costs of every call, so the gate with this key holds back all calls
+	noCosts    costSet = 0      // the empty set is part of every set, so the gate with this key holds back all calls
 	request    costSet = 1      // CountsRequests
 	uncounted  costSet = 1 << 7 // an endpoint that no limit counts
 	everything costSet = 1<<8 - 1
@@ -82,7 +83,8 @@ type bound struct {
 // counted.
 func (b *bound) paced() bool { return b.Window < time.Hour }
 
-// longestWindow keeps the sum of a time since 1970 and a few windows in a time.Duration.
+// longestWindow is so short that the sum of a time since 1970 and two windows fits into a
+// time.Duration.
 const longestWindow = 100 * 365 * spec.Day
 
 // maxLimits bounds the number of limits, and so the size of the value in the store.

@@ -208,9 +208,9 @@ func TestSpacedCallsComeCloserAgain(t *testing.T) {
 	})
 }
 
-// After its answer a call has certainly reached the service, so the next one goes, which has
-// to wait for 1.07 s otherwise. If it is refused nevertheless, others use the limit, or the
-// limit is lower: the level becomes the calls of the last minute.
+// A call that is answered has certainly reached the service. So the next call may go, which would
+// otherwise wait for 1.07 s. If it is refused nevertheless, others use the limit, or the limit is
+// lower: the level becomes the number of calls in the last minute.
 func TestCallGoesEarlyAfterAnAnswer(t *testing.T) {
 	for answered, want := range map[time.Duration]float64{30 * time.Millisecond: 1.03, 900 * time.Millisecond: 1.07} {
 		synctest.Test(t, func(t *testing.T) {

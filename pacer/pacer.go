@@ -17,10 +17,10 @@
 package pacer
 
 // The parts work together like this. The calls of a process wait in an engine of package quota.
-// The engine's rule is the coordinator. It asks the ledger, which decides which process goes
-// next and which limit explains a refusal. A budget counts the calls of one limit in the
-// ledger. With a store, all processes share the ledger's state through it. Each question to
-// the ledger is then part of a step, which loads, changes and swaps the state.
+// The engine's rule is the coordinator. It asks the ledger, which decides when the calls of the
+// process may go, and which limit explains a refusal. A budget counts the calls of one limit in
+// the ledger. With a store, all processes share the ledger's state through it, and each question
+// to the ledger is part of a step, which loads, changes and swaps the state.
 
 import (
 	"cmp"
@@ -42,13 +42,13 @@ import (
 // not refuse them. After a quiet time it lets a few calls go at once. If more calls
 // come than the limits allow, it sends them at an even pace, in the order in which
 // they came. Interactive calls go before batch calls ([WithPriority]), and tenants take
-// turns ([WithTenant]). From refusals the Pacer learns the limits that the service
-// really has.
+// turns ([WithTenant]). From refusals the Pacer learns if the service allows less. The calls of
+// a limit whose window is an hour or more are only counted: see [Limit].Window.
 //
-// A call fails with a local [*agentmessaging.Error] of status 429, without being
+// A call fails with an [*agentmessaging.Error] of status 429 that has Local set, without being
 // sent, if it could not go before its deadline, or if its limits let no call go for
-// longer than agentmessaging.RetryPolicy.MaxWait. A call can also fail while it waits,
-// because calls of higher priority, other processes and refusals can delay it.
+// longer than agentmessaging.RetryPolicy.MaxWait. A call can also fail after it has begun to
+// wait, because calls of higher priority, other processes and refusals can delay it.
 //
 // One Pacer is for one API key: give it to all clients of the key in the process. Calls
 // wait by the client's clock (agentmessaging.WithClock). A client with WithLimiter(p)
@@ -97,8 +97,9 @@ func New(limits []Limit, opts ...Option) (*Pacer, error) {
 }
 
 // WithLogger writes a record at level Warn when the store stops answering or has lost
-// its state, and a record at level Info when it answers again. Without WithLogger, the
-// pacer logs nothing. A nil logger, or a logger without a handler, is an error.
+// its state (at most once in two minutes), and a record at level Info when it answers again.
+// Without WithLogger, the pacer logs nothing. A nil logger, or a logger without a handler, is
+// an error.
 func WithLogger(logger *slog.Logger) Option {
 	return func(p *Pacer) error {
 		if logger == nil || isnil.Value(logger.Handler()) { // new(slog.Logger) has no handler
@@ -133,10 +134,10 @@ func (p *Pacer) validate() error {
 }
 
 // Acquire waits until the attempt may be sent; see agentmessaging.Limiter. Call it in your
-// own Limiter that wraps the Pacer. Its error is the local [*agentmessaging.Error] of
-// status 429 that Pacer describes (the client sets its Local), ctx.Err(), or an error that
-// names what failed: the attempt's Clock, or a part of the program that panicked. The zero
-// Pacer returns an *agentmessaging.ValidationError.
+// own Limiter that wraps the Pacer. Its error is the [*agentmessaging.Error] of status 429
+// that Pacer describes (but the client sets its Local), ctx.Err(), or an error that names what
+// failed: the attempt's Clock, or a part of the program that panicked. The zero Pacer returns
+// an *agentmessaging.ValidationError.
 func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
 	if err := cmp.Or(p.validate(), ctx.Err()); err != nil {
 		return nil, err
@@ -181,10 +182,10 @@ func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 //
 // While the store does not answer, each process keeps to an equal share of the limits,
 // by the number of processes that used the store last. A process that has never seen
-// the store begins with a quarter of the limits, and learns its share from refusals.
-// Each process tries the store again about every two seconds, but never while an earlier
-// call of the store has not returned: a method that ignores ctx and hangs keeps its process
-// on the share.
+// the store begins with a quarter of each limit whose window is shorter than an hour, and
+// learns its share from refusals. Each process tries the store again about every two seconds,
+// but never while an earlier call of the store has not returned: a method that ignores ctx and
+// hangs keeps its process on the share.
 //
 // The pacer counts calls by the store's time, and calls wait by the client's clock. In a
 // test with a fake clock, let Load return the time of that clock.

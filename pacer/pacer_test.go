@@ -293,7 +293,7 @@ type waiting struct {
 	served, refused string // in this order
 }
 
-// enter starts a call and waits until it is in the line, or has its answer.
+// enter starts a call and waits until it is in its queue, or has its answer.
 func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttempt, name rune) {
 	w.group.Go(func() {
 		_, err := w.pacer.Acquire(ctx, attempt)
@@ -314,7 +314,7 @@ func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttem
 //	a b c  interactive calls
 //	B      a batch call
 //	h L    calls of the tenants heavy and light
-//	x      a call that leaves the line
+//	x      a call that leaves its queue
 //	t      a call with a deadline in 20 s
 //	m      a call that waits for at most 90 s
 var orders = []struct {
@@ -385,8 +385,8 @@ func TestRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// In a long line a call is refused at once if its turn would come after its deadline, and then
-// keeps no place. A call that can go in time waits.
+// In a long queue a call is refused at once if its turn would come after its deadline, and then
+// takes no place. A call that can go in time waits.
 func TestLongLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, began := waiting{pacer: newPacer(t, perMinute(60))}, time.Now()

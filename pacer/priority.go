@@ -9,8 +9,8 @@ type Priority int
 const (
 	// PriorityInteractive is for calls that a person waits for. It is the default.
 	PriorityInteractive Priority = 0
-	// PriorityBatch is for calls that can wait: interactive calls go first. Every
-	// eighth permit goes to a batch call, so that batch calls do not starve.
+	// PriorityBatch is for calls that can wait: interactive calls go first. But every
+	// eighth permit goes to a waiting batch call, so that batch calls do not starve.
 	PriorityBatch Priority = 1
 )
 

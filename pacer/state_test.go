@@ -58,7 +58,7 @@ func TestValueInTheStore(t *testing.T) {
 	assert.Equal(t, value+"\n", string(written), "another layout: raise format")
 }
 
-// However high a limit is that is only counted, its first call is no trial.
+// The first call of a limit that is only counted is no trial, however high the limit.
 func TestHighestLimit(t *testing.T) {
 	p, err := New([]Limit{{Max: math.MaxInt, Window: spec.Day}})
 	require.NoError(t, err)
@@ -85,8 +85,7 @@ func TestTicketsAhead(t *testing.T) {
 	assert.Equal(t, some, turn(of(request, 2, 10), of(everything&^request, 3, 3)))
 }
 
-// A process that has died gives up its place in line soon after its turn, and one that is slow
-// keeps its place.
+// A process that has died loses its ticket soon after its turn. A slow process keeps its ticket.
 func TestTicketOfADeadProcess(t *testing.T) {
 	s := newUsed(t).coordinator.ledger.state
 	s.Tickets = []ticket{{Due: s.Now}}

@@ -20,17 +20,17 @@ import (
 )
 
 const (
-	claimAhead = 250 * time.Millisecond  // a process asks this long before a turn, so that the way to the store delays no call
-	storeRetry = 1700 * time.Millisecond // from one step to the next while the store does not answer
-	returnHold = 2 * time.Second         // by then all processes have found the store again; see storeRetry
-	firstShare = 0.25                    // the part of Max at which a process begins that never saw the store
+	claimAhead = 250 * time.Millisecond  // a process asks this long before a turn, so that the round trips to the store delay no call
+	storeRetry = 1700 * time.Millisecond // from the start of one step to the next while the store does not answer
+	returnHold = 2 * time.Second         // storeRetry and a slow step: by then all processes have found the store again
+	firstShare = 0.25                    // the part of Max with which a process begins that never saw the store
 )
 
 // keyLocked returns the store's key for the API key and the limits. Processes whose limits
 // differ only in Max share a key.
 func (c *coordinator) keyLocked() string {
 	hash := hmac.New(sha256.New, []byte(c.apiKey()))
-	fmt.Fprintln(hash, format) // two versions of this package may share a store: neither takes the other's value for a lost state
+	fmt.Fprintln(hash, format) // versions of this package with different formats may use one store: each has its own value
 	for _, b := range c.ledger.bounds {
 		fmt.Fprintf(hash, "%q %d %d\n", b.Key, b.Window, b.operation)
 	}
@@ -57,14 +57,15 @@ func (c *coordinator) startStepLocked() {
 	})
 }
 
-// step takes the collected changes and questions to the store's state, by a Load and a Swap.
+// step applies the collected changes to the store's state and asks it the collected questions,
+// with a Load and a Swap.
 type step struct {
 	shared       ledger // begins as a copy of this process's ledger; adopt sets its state to the store's
 	changes      []func(*ledger)
 	questions    []*question
 	now          time.Duration // when the step began, by the engine's clock
-	began        time.Time     // the same in real time: the way to the store takes real time, whatever clock the client has
-	wasOnShare   bool          // until this step
+	began        time.Time     // the same in real time: round trips take real time, whatever clock the client has
+	wasOnShare   bool          // the process was on its share when the step began
 	lastKey, key string        // of the last successful step, and of this one
 	lastStep     time.Duration // when the last successful step was, by the state's clock
 	loaded       time.Duration // the middle of the last Load, by the engine's clock
@@ -87,7 +88,7 @@ func (c *coordinator) beginStepLocked(now time.Duration) *step {
 }
 
 // apply makes the changes in a ledger, and then asks it the questions. In this order a refusal
-// holds back the calls that ask.
+// among the changes holds back the calls that ask.
 func (s *step) apply(l *ledger) {
 	for _, change := range s.changes {
 		change(l)
@@ -125,7 +126,7 @@ func (c *coordinator) updateState(s *step) error {
 	return errors.New("the store refuses the version that Load returned, or too many processes change the value at once")
 }
 
-// load reads the store's value and time, and measures the way there and back.
+// load reads the store's value and time, and measures the round trip.
 func (c *coordinator) load(s *step) (stored, error) {
 	sent := time.Since(s.began)
 	loaded, err := callStore(c.store, func(ctx context.Context) (l stored, err error) {
@@ -215,8 +216,12 @@ func (c *coordinator) log(level slog.Level, message string, attrs ...slog.Attr) 
 }
 
 // takeShareLocked makes the process keep to its share of the limits, when the store stops
-// answering. From then on each call counts as many calls, one for each known process. A
-// process that never saw the store begins with firstShare, and finds its share by refusals.
+// answering. From then on each call counts as several calls, one for each known process. A
+// process that never saw the store begins with firstShare of the paced limits, and finds its
+// share by refusals.
+//
+// For example, with 4 known processes and a limit of 60 a minute, each call counts as 4: the
+// process sends 15 a minute.
 func (c *coordinator) takeShareLocked(now time.Duration) {
 	l := c.ledgerAtLocked(now)
 	for b := range l.budgets(everything) {

@@ -78,7 +78,7 @@ func callStore[T any](b *boundedStore, call func(context.Context) (T, error)) (n
 	}
 }
 
-// zippers reuses its writers: to make a gzip.Writer costs more than to compress a state.
+// zippers reuses gzip.Writers, because making one costs more than compressing a state.
 var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // format is the version of the state's layout. Raise it if decode would misread a value of an

@@ -226,8 +226,8 @@ func TestRefusalsTeachAShare(t *testing.T) {
 	}
 }
 
-// TestWayToTheStore checks that a process takes the store's time for that of half the way,
-// and that an error of some milliseconds does not make it ask too early for its turn.
+// TestWayToTheStore checks that a process takes the store's time for the middle of the round
+// trip, and that an error of some milliseconds does not make it ask too early for its turn.
 func TestWayToTheStore(t *testing.T) {
 	for away, want := range map[time.Duration]float64{0: 60.4, 100 * time.Millisecond: 60.57} {
 		synctest.Test(t, func(t *testing.T) {

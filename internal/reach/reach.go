@@ -13,7 +13,7 @@ import (
 
 // HoldsNone checks that no string or byte slice that reflection reaches from held has a
 // secret. A debugger reaches the same: unexported fields, pointers and interfaces. It also
-// checks that held does not print the word canary, with which the secrets of tests begin.
+// checks that held does not print the word canary, which the secrets of tests contain.
 func HoldsNone(t testing.TB, held any, secrets ...string) {
 	t.Helper()
 	walk(reflect.ValueOf(held), map[uintptr]bool{}, func(text string) {
