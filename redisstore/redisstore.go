@@ -69,9 +69,10 @@ func (s *Store) Load(ctx context.Context, key string) (value []byte, version str
 }
 
 // Swap sets the value if the key still has the version. An empty version means that the server
-// does not have the key. The value expires after ttl, or after a millisecond if ttl is
-// shorter. If the key has another version, swapped is false and err is nil. An error wraps the
-// error of go-redis or of ctx. After an error, the value may or may not be set.
+// does not have the key. The value expires after ttl, in whole milliseconds, and after one at
+// the earliest. If the key has another version, swapped is false and err is nil. An error begins
+// with "redisstore: ", and wraps the error of go-redis or of ctx. After an error, the value may
+// or may not be set.
 func (s *Store) Swap(ctx context.Context, key, version string, value []byte, ttl time.Duration) (swapped bool, err error) {
 	n, err := swap.Run(ctx, s.client, []string{key}, version, rand.Text()[:versionLength], value, max(1, ttl.Milliseconds())).Int()
 	if err != nil {

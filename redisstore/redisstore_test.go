@@ -29,7 +29,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func() pacer.Store { return redisstore.New(server.client(t)) })
 }
 
-// The cluster has one server. It refuses a script whose keys are in several slots.
+// The cluster has one server. Even so it would refuse a script whose keys are in several slots.
 func TestCluster(t *testing.T) {
 	t.Parallel() // a new cluster takes no writes for two seconds
 	port := freePort(t)
@@ -111,7 +111,7 @@ func (s *server) start(tb testing.TB) {
 	tb.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("REDIS_SERVER"), "redis-server"))
 	if err != nil {
-		tb.Skip("this test runs a redis-server, which is not installed; apt-get install redis-server, or the like, brings it")
+		tb.Skip("redis-server is not installed; install it, for example with apt-get install redis-server")
 	}
 	s.process = exec.Command(program, s.args...)
 	output, err := s.process.StdoutPipe()
