@@ -37,8 +37,8 @@ var operations = map[string]attribute.KeyValue{
 	"CreateAgent": semconv.GenAIOperationNameCreateAgent,
 }
 
-// provider names the service. The values of the convention name model providers, whose
-// formats the service does not speak.
+// provider names the service. The convention's own values name model providers, and the service
+// has a format of its own.
 var provider = semconv.GenAIProviderNameKey.String("agent_messaging_service")
 
 // appendOutcome adds the status, unless it is 0, and the error.type, unless it is "".
@@ -106,7 +106,7 @@ func requestErrorType(e agentmessaging.AttemptEnd) string {
 	case e.StatusCode != 0:
 		return causeType(e.Err, "unreadable_answer")
 	}
-	return causeType(e.Err, "_OTHER") // without an error, the transport panicked
+	return causeType(e.Err, "_OTHER") // Err is nil if the transport panicked
 }
 
 // causeType returns the kind of an error that came in place of an answer; other if the

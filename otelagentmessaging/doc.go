@@ -28,8 +28,8 @@
 // # Metrics
 //
 // The package records the conventions' http.client.request.duration for every request,
-// and gen_ai.client.operation.duration for SendMessage and CreateAgent. It has three
-// metrics more, for calls, retries and waits. The README of the module lists every name,
+// and gen_ai.client.operation.duration for SendMessage and CreateAgent. Three more metrics
+// are for calls, retries and waits for limits. The README of the module lists every name,
 // unit, bucket and attribute.
 //
 // # What is never recorded

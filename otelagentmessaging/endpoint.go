@@ -13,8 +13,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go"
 )
 
-// An endpoint has the names, options and attributes that the telemetry of all its calls
-// shares. It is made once for each server, so that a call that succeeds adds little.
+// An endpoint has the names, options and attributes that all its calls to one server share. They
+// are made at the first of these calls, so that a call that succeeds costs little.
 type endpoint struct {
 	callSpan, requestSpan string                  // names
 	startOptions          []trace.SpanStartOption // options for the call's span

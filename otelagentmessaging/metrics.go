@@ -14,8 +14,8 @@ import (
 )
 
 // Bounds of the histograms' buckets, in seconds. callBuckets are the bounds of the GenAI
-// convention. waitBuckets fit limits that open after seconds or a minute, and the longest
-// default wait of 90 s. Package httpconv has the bounds for requests.
+// convention. waitBuckets fit limits that open after seconds or a minute, and the default
+// MaxWait of 90 s. Package httpconv has the bounds for requests.
 var (
 	callBuckets = []float64{0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	waitBuckets = []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 90}

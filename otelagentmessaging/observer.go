@@ -93,7 +93,7 @@ func (o *observer) Observe(ctx context.Context, event agentmessaging.Event) cont
 		}
 	case agentmessaging.AttemptEnd:
 		c.request.status, c.request.verdict, c.request.failure = e.StatusCode, e.Verdict, requestErrorType(e)
-		if e.Verdict != agentmessaging.VerdictNotDone { // an attempt that did nothing does not undo what one before it may have done
+		if e.Verdict != agentmessaging.VerdictNotDone { // an attempt that did nothing leaves what an earlier one may have done
 			c.verdict = e.Verdict
 		}
 	case agentmessaging.Retry:
@@ -167,7 +167,7 @@ func (o *observer) endpoint(e agentmessaging.Endpoint, base *url.URL) *endpoint 
 }
 
 // endAttributes returns the attributes of a call's end. If the call made only one request,
-// they include the request's; otherwise each request has a span.
+// they include the request's. Otherwise each request has a span.
 func (c *call) endAttributes(e agentmessaging.CallEnd, failure string) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 10), keyAttempts.Int(e.Attempts), keyWaited.Float64(e.Waited.Seconds()))
 	if e.Refusals > 0 {
