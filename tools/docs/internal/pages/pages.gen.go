@@ -296,7 +296,7 @@ type customerLimiter struct {
 	address  *pacer.Pacer // of all
 }
 
-// ofAddress tells limits of the address by the fake's names. Look which ones your service uses.
+// ofAddress recognizes the limits of the address by the fake's names. See which names your service uses.
 func ofAddress(limitKey string) bool { return strings.Contains(limitKey, "ip_minute") }
 
 func addressLimits() []pacer.Limit {
