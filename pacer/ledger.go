@@ -173,9 +173,10 @@ type gate struct {
 	Trace string        // the trace_id of the refusal
 	Since time.Duration // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
 	Until time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
-	// Backoff is the shortest time for which the next refusal closes the gate. Each refusal that
-	// closes it for longer doubles Backoff, so that a service that refuses every call is asked
-	// less often.
+	// Backoff is the shortest time for which the next refusal closes the gate, so that a service
+	// that refuses every call is asked less often: after the second refusal in a row the gate is
+	// closed for at least 1 s, then for 2 s, 4 s and so on, up to 64 s. A refusal counts if it
+	// closes the gate for longer.
 	Backoff time.Duration
 }
 
@@ -251,6 +252,10 @@ func (l *ledger) merge(other *ledger, wasOnShare bool) {
 
 // ticket is the place of a process among all processes, for the calls of one class. Tickets go by
 // rank, and within a rank in the order in which they were taken.
+//
+// For example, calls wait in the processes A and B, and one may go each second. A's ticket is due
+// in a second, B's in two. When A's call has gone, A takes a new ticket for its next call. It goes
+// after B's.
 type ticket struct {
 	quota.Class
 	Member int64

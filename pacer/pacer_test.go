@@ -167,8 +167,8 @@ func callers(m loadsim.Model, real []pacer.Limit, n int, opts ...agentmessaging.
 	return loadsim.Run(loadsim.Scenario{Model: m, Real: real, Client: opts, Loads: []loadsim.Load{{Workers: []int{n}, Calls: 1}}}).Measure(0, 0)
 }
 
-// TestClientShowsItsPlace checks that the event at the begin of a wait has the place in line
-// and the time until the turn, for one process and for two.
+// TestClientShowsItsPlace checks that the event at the beginning of a wait has the place in the
+// queue and the time until the turn, for one process and for two.
 func TestClientShowsItsPlace(t *testing.T) {
 	for others, opts := range [][]pacer.Option{nil, {pacer.WithStore(loadsim.NewStore(), loadsim.Key)}} {
 		synctest.Test(t, func(t *testing.T) {

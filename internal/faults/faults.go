@@ -15,12 +15,13 @@ import (
 type Fault struct {
 	Name        string `json:"name"`
 	Description string `json:"says"` // what happens, in one sentence
-	// Status is the status that interface 4 lists for the endpoint; 0 where the service
-	// does not answer.
+	// Status is the status that interface 4 lists for the endpoint; 0 for a fault of the
+	// connection or of a proxy.
 	Status int `json:"-"`
 	// Fault is the fault to inject into the fake.
 	Fault fakeserver.Fault `json:"-"`
-	// Duration is the time until the answer comes; Forever if none comes.
+	// Duration is the time until the client has the answer or an error; Forever if it gets
+	// neither.
 	Duration time.Duration `json:"-"`
 	// SameEndpointOnly is set if a fault that lasts hits only calls of the endpoint where
 	// it began. Any other fault that lasts hits calls of every endpoint that may give such

@@ -13,7 +13,7 @@ import (
 
 const s, h = time.Second, time.Hour
 
-// The endpoints that the scenes call.
+// The endpoints that the stories call.
 var message, read, create, warmUp = spec.SendMessage, spec.GetAgent, spec.CreateAgent, spec.WarmUp
 
 // step is a moment at which calls of an endpoint wait. goes of them are granted, and the

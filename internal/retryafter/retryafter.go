@@ -21,8 +21,8 @@ const Longest = spec.Day
 // service and client may differ, and from now if there is no Date. Read rounds a fraction of a
 // second up to the next nanosecond, so that the client never comes earlier than the service asked.
 //
-// Beyond what HTTP allows, Read accepts quotes, and a list: proxies join several headers
-// into one.
+// Beyond what HTTP allows, Read accepts fractions and quotes, and a list, because proxies join
+// several headers into one.
 func Read(header http.Header, now time.Time) (longest time.Duration) {
 	var asked []string
 	for name, values := range header { // some transports keep the case that the service sent

@@ -109,7 +109,7 @@ var (
 	SMSChannelMode = &Field{Path: "mode", Required: true, Enum: smsModes[1:]}
 )
 
-// The bodies of the endpoints. Each is required, except that of a warm-up.
+// The bodies of the endpoints. Each but the body of a warm-up is required.
 var (
 	warmUpBody  = &Field{Kind: Object, Fields: []*Field{WarmUpMode}}
 	byokBody    = required(BYOKProvider, BYOKAPIKey, BYOKBaseURL, BYOKModel, BYOKLabel)

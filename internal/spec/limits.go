@@ -36,7 +36,7 @@ const perKey, perIP = false, true // of Limit.PerIP
 // Limits are the limits of interface 8.1, in its order. The caps of 8.2 replace the preview
 // defaults of the limits on requests.
 var Limits = [...]Limit{
-	// The maxima are those of Plans: preview, free, pro, byok.
+	// The maxima are in the order of Plans: preview, free, pro, byok.
 	{names.KeyMinute, Requests, perKey, time.Minute, [4]int{60, 60, 300, 600}},
 	{names.IPMinute, Requests, perIP, time.Minute, [4]int{120, 120, 500, 1000}},
 	{names.KeyDay, Requests, perKey, Day, [4]int{1000, 1000, 10_000, 50_000}},
