@@ -82,8 +82,9 @@
 // "503 that the interface lists" is a 503 with an error code in its body, from an
 // endpoint that lists 503. Without the code it counts as any other 503. A status above
 // 599, which HTTP does not define, counts as "another 5xx", but is not [ErrServer].
-// "Refused by the limiter" means that the cool-down, a [Limiter], a Pacer or the function of
-// [WithBeforeSend] refused the attempt, so that nothing was sent.
+// "Refused by the limiter" means that the cool-down, a Pacer, a [Limiter] or the function of
+// [WithBeforeSend] refused the attempt, or that the context ended while the attempt waited
+// there. Nothing was sent.
 //
 // A wait is never shorter than the answer's Retry-After; jitter makes it longer. A
 // Retry-After of more than a day counts as a day. If the Retry-After of a 429 is 0,

@@ -114,8 +114,9 @@ const (
 	// VerdictNotDone means that the attempt was refused or never sent. The service has done
 	// nothing, unless a proxy forwarded the request and then answered with a 3xx or 4xx.
 	//
-	// The exception is a 2xx answer to a BYOK call without ok true, or to SetBYOK without a
-	// configuration: the service did not confirm the call, but may have carried it out.
+	// The exception is a 2xx answer to SetBYOK or ClearBYOK that is a JSON object without ok
+	// true, or to SetBYOK one without a configuration: the service did not confirm the call, but
+	// may have carried it out.
 	VerdictNotDone Verdict = "not done"
 	// VerdictUnknown means that the answer was missed, or is a 5xx other than a documented
 	// 503 of the endpoint.

@@ -74,16 +74,16 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 // answer.
 func (c *coordinator) onShareLocked() bool { return !c.downSince.IsZero() }
 
-// onItsOwnLocked reports whether the process decides by its own ledger: it has no store, or is on
+// usesOwnLedgerLocked reports whether the process decides by its own ledger: it has no store, or is on
 // its share and not yet due to try the store again.
-func (c *coordinator) onItsOwnLocked(now time.Duration) bool {
+func (c *coordinator) usesOwnLedgerLocked(now time.Duration) bool {
 	return (c.store == nil || c.onShareLocked()) && now < c.retryAt
 }
 
 // AskLocked implements quota.Rule. It does not ask the store about calls that no limit counts.
 func (c *coordinator) AskLocked(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
 	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAtLocked(now)
-	if waiting > 0 && (c.onItsOwnLocked(now) || l.unlimited(k)) {
+	if waiting > 0 && (c.usesOwnLedgerLocked(now) || l.unlimited(k)) {
 		return c.scheduleLocked(now, class, l.grant(class, int64(waiting)))
 	}
 	s, _ := l.earliest(k, nil)
@@ -111,7 +111,7 @@ func (c *coordinator) scheduleLocked(now time.Duration, class quota.Class, s quo
 	// Ask a little later than claimAhead before the turn. offset is not exact, and the ledger
 	// grants no call that asks earlier: the engine would have to ask again.
 	s.AskAgain = min(s.Turn-claimAhead*7/8, now+longestSleep)
-	if c.onItsOwnLocked(now) {
+	if c.usesOwnLedgerLocked(now) {
 		s.AskAgain = min(s.Turn, c.retryAt, now+longestSleep)
 	}
 	return s
@@ -152,7 +152,7 @@ func (c *coordinator) QueueEmptiedLocked(now time.Duration, class quota.Class) {
 // changeLocked changes the ledger at once if the process decides by its own ledger. Otherwise
 // the next step makes the change.
 func (c *coordinator) changeLocked(now time.Duration, change func(*ledger)) {
-	if c.onItsOwnLocked(now) {
+	if c.usesOwnLedgerLocked(now) {
 		change(c.ledgerAtLocked(now))
 		return
 	}

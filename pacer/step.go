@@ -169,9 +169,9 @@ func (c *coordinator) swap(s *step, version string) (swapped bool, err error) {
 // endStepLocked takes over the result of a step, and delivers the answers.
 func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	if err != nil {
-		c.workAloneLocked(s, now, err)
+		c.stepFailedLocked(s, now, err)
 	} else {
-		c.takeOverLocked(s, now)
+		c.stepSwappedLocked(s, now)
 	}
 	for _, q := range s.questions {
 		answer := c.scheduleLocked(now, q.class, q.answer)
@@ -182,8 +182,8 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	}
 }
 
-// workAloneLocked applies a step that failed to the process's own state.
-func (c *coordinator) workAloneLocked(s *step, now time.Duration, err error) {
+// stepFailedLocked applies a step that failed to the process's own ledger.
+func (c *coordinator) stepFailedLocked(s *step, now time.Duration, err error) {
 	if !c.onShareLocked() {
 		c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
 			slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(redact.New(c.apiKey()).Hide(err.Error(), redact.InText), 256)))
@@ -192,8 +192,8 @@ func (c *coordinator) workAloneLocked(s *step, now time.Duration, err error) {
 	s.apply(c.ledgerAtLocked(now))
 }
 
-// takeOverLocked takes over the state that a step has swapped into the store.
-func (c *coordinator) takeOverLocked(s *step, now time.Duration) {
+// stepSwappedLocked takes over the state that a step has swapped into the store.
+func (c *coordinator) stepSwappedLocked(s *step, now time.Duration) {
 	if c.onShareLocked() {
 		c.log(slog.LevelInfo, "agentmessaging pacer's store answers again")
 	}

@@ -33,9 +33,9 @@ const Redacted = "[redacted]"
 // Redactor hides the secrets of a call. The zero value hides nothing. Only With may be
 // called by several goroutines at once.
 type Redactor struct {
-	secrets  []secret // the keys, followed by the user text once the method all has prepared it
+	secrets  []secret // the keys, followed by the user text once allSecrets has prepared it
 	keys     int      // how many of the secrets are keys
-	userText string   // the user text, until the method all prepares it for the search; most calls never need it
+	userText string   // the user text, until allSecrets prepares it for the search; most calls never need it
 }
 
 // New returns a Redactor that hides an API key.
@@ -194,7 +194,7 @@ func (r *Redactor) Hide(text string, in Place) string {
 	}
 	secrets := r.secrets[:r.keys]
 	if in != InName {
-		secrets = r.all()
+		secrets = r.allSecrets()
 	}
 	if !shows(secrets, text, in) {
 		return text
@@ -220,8 +220,8 @@ const (
 // Unicode, which texts do not use.
 const hole = "\ufffe"
 
-// all returns the keys and, last, the user text.
-func (r *Redactor) all() []secret {
+// allSecrets returns the keys and, last, the user text.
+func (r *Redactor) allSecrets() []secret {
 	if len(r.userText) >= MinSecret {
 		r.secrets, r.userText = append(r.secrets, newSecret(r.userText, userTextParts)), ""
 	}
@@ -490,7 +490,7 @@ func (r *Redactor) clean(err error, except func(error) bool) (text string, cause
 	}
 	keys := r.With("", "")
 	text = keys.Hide(hideUserInfo(text), InText)
-	if userText := r.all()[r.keys:]; !isConnectionError(err) && shows(userText, added, InAnswer) {
+	if userText := r.allSecrets()[r.keys:]; !isConnectionError(err) && shows(userText, added, InAnswer) {
 		text = joinTexts(inside)
 	}
 	switch {
