@@ -210,9 +210,12 @@ func (f facts) http2Words(err error) string {
 // isGoAway recognizes net/http's words for a GOAWAY that names an earlier stream: the
 // service has not processed the request (RFC 9113, 8.7). The error's type is not exported.
 // The words must begin the text: in an error that wraps another one, they may be about
-// another service. So may bare words, which are the error of the connection itself if that
-// is a tunnel through another HTTP/2 connection. net/http's own words are bare only for the
-// first stream of a connection. Otherwise it wants to repeat, and cannot read the body again.
+// another service.
+//
+// For the first stream of a connection, net/http returns the words alone. For a later stream
+// it wants to repeat the request, cannot read the body again, and puts notRepeated in front of
+// the words. Alone, they are then not believed: the connection may be a tunnel through another
+// HTTP/2 connection, whose GOAWAY looks the same.
 //
 // REFUSED_STREAM promises the same. But HAProxy also sends it when the server behind it
 // went away after it had the request, to invite a retry.
