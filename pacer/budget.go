@@ -46,12 +46,12 @@ func (b *budget) next(before int64) time.Duration {
 // limit. See spendCounted.
 //
 // For example, a limit of 60 a minute: evenGap is 1 s, and pace 1.007 s, because a call counts
-// for arrivalMargin longer than the minute. After a quiet time 10 calls go within a second (burst). The
-// others go about every 1.2 s, so that the minute is full just when those 10 leave it
-// (safeDistance). A refusal with 25 calls in the minute shows that somebody else uses the limit:
-// Level becomes 0.5, so a minute holds 30 calls, and from Quiet on grows by half each
-// minute. A refusal with 55 calls shows that they came too close together: Extra, and with it pace,
-// grows.
+// for arrivalMargin longer than the minute. After a quiet time 10 calls go within a second
+// (burst). The others go about every 1.2 s, so that the minute is full just when those 10 leave
+// it (safeDistance). A refusal with 25 calls in the minute shows that somebody else uses the
+// limit: Level becomes 0.5, so a minute holds 30 calls. From Quiet on Level grows by half each
+// minute. A refusal with 55 calls shows that they came too close together: Extra grows, and with
+// it pace.
 type usage struct {
 	Due       time.Duration // when the pace lets the next call go; a time in the past allows a burst
 	Slots     []slot        // the calls of the last window, oldest first

@@ -74,8 +74,8 @@ func (c *coordinator) Classify(ctx context.Context, w *quota.Waiter) bool {
 // answer.
 func (c *coordinator) onShareLocked() bool { return !c.downSince.IsZero() }
 
-// usesOwnLedgerLocked reports whether the process decides by its own ledger: it has no store, or is on
-// its share and not yet due to try the store again.
+// usesOwnLedgerLocked reports whether the process decides by its own ledger: it has no store, or
+// is on its share and not yet due to try the store again.
 func (c *coordinator) usesOwnLedgerLocked(now time.Duration) bool {
 	return (c.store == nil || c.onShareLocked()) && now < c.retryAt
 }
