@@ -27,8 +27,8 @@ type call struct {
 	changes    []*rule
 	fault      *fault   // acts in addition to latencies and changes; nil means none
 	faultNames []string // of all that act; nil means none
-	// failed describes the function of the test that failed; "" if none has. The call then gets
-	// no answer, and runs no other function.
+	// failed names the callback of the test that failed; "" if none has. The call then gets no
+	// answer, and runs no other callback.
 	failed string
 
 	neverArrived bool            // the client left during the latency, so the call did not reach the service
@@ -42,10 +42,10 @@ type call struct {
 // a callback of the test panicked.
 var noAnswer = memnet.Delivery{Ends: memnet.Closes, Sent: memnet.Nothing}
 
-// runCallback runs f, which calls functions of the test, on a separate goroutine. name
-// describes the function that is running. If it panics, or ends its goroutine as require
-// does, the test fails, and runCallback returns its name; else "". The lock must not be held:
-// the function may call the fake.
+// runCallback runs f, which calls one or more callbacks of the test, on a separate goroutine.
+// name returns the name of the callback that is running. If that callback panics, or ends its
+// goroutine as require does, the test fails, and runCallback returns the name; else "". The
+// lock must not be held: a callback may call the fake.
 func (s *Server) runCallback(name func() string, f func()) (failed string) {
 	runOnGoroutine(f, func(panicked any) {
 		failed = name()

@@ -36,8 +36,7 @@ func (s *Server) UnderWay() []Call {
 	return snapshots(s.generation.log.underWay)
 }
 
-// matching returns the kept calls that all matchers match. Matchers run on a
-// snapshot without the lock.
+// matching returns the kept calls that all matchers match.
 func (s *Server) matching(method string, matchers []Matcher) []*entry {
 	checkMatchers(method, matchers)
 	return slices.DeleteFunc(s.kept(), func(e *entry) bool { return !matchesAll(matchers, e) })

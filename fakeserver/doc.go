@@ -41,12 +41,11 @@
 //
 // # Scripts
 //
-// An agent replies "You wrote: " and the text, unless OnMessage made a script
-// for the message. A script replies with texts in order (Reply), or with what a
-// function returns (ReplyFunc). Matchers (ByText, ByAgent, ByKey, Where and
-// others) choose the messages of a script. They also choose the calls that a
-// fault acts on, and the records that Calls returns. Where several matchers are
-// given, all must match.
+// An agent replies "You wrote: " and the text, unless OnMessage made a script for the message.
+// A script replies with texts in order (Reply), or with what a function returns (ReplyFunc).
+// Matchers (ByText, ByAgent, ByKey, Where and others) choose the messages of a script. They
+// also choose the calls that a fault acts on, and the records that Calls returns. If several
+// matchers are given, a call must match all of them.
 //
 // # Time
 //
@@ -67,11 +66,10 @@
 //
 // # Records and state
 //
-// The fake records each call: the request, the answer that the service decided,
-// and the answer that the client got, which differs where a fault acted. A
-// record has a bounded size, and API keys and texts are redacted in it
-// (WithMessageTexts keeps the texts). Call.Why says in words, with numbers, why
-// a call was refused.
+// The fake records each call: the request, the answer that the service decided, and the answer
+// that the client got, which differs where a fault acted. A record has a bounded size, and API
+// keys and texts are redacted in it (WithMessageTexts keeps the texts). Call.Why says, with
+// numbers, why a call was refused and what a fault did to it.
 //
 //   - Calls returns the newest answered calls, and CallCount counts them.
 //   - UnderWay returns the calls whose answer has not been sent to its end.
@@ -80,12 +78,12 @@
 //   - WriteCalls writes them as JSON Lines.
 //   - A test that fails logs the newest 50.
 //
-// These fail a test: a call to a path or method that no endpoint has
-// (WithUnknownRoutes allows it), a Required script or fault that was never used, a
-// callback or a clock that panics, a ReplyFunc with a status that interface 4.8 does not
-// list, and a key whose time goes back by more than a day, as from the outside into a
-// bubble. A message about a script or fault names the line of the test that made it. If the
-// rule was never used, the message also names the call that came nearest to it.
+// These fail a test: a call to a path or method that no endpoint has (WithUnknownRoutes allows
+// it), a Required script or fault that was never used, a callback or a clock that panics, a
+// ReplyFunc with a status that interface 4.8 does not list, and a key that is used at a time
+// more than a day before its last call, for example outside a bubble and then in one. A message
+// about a script or fault names the line of the test that made it. For a Required one that was
+// never used, it also names the call that came nearest.
 //
 // AddAgent, AddExchanges and StoreBYOK set up state without calls. WriteState
 // writes the state to a file, and ReadState reads it back.
@@ -104,9 +102,9 @@
 // endpoint that may answer 429, once it has passed the checks before them; operation limits
 // count only creations, BYOK sets or warm-ups.
 //
-// A call that a limit refuses spends nothing. A 429 that a ReplyFunc or a
-// LoseReply answers has spent the limits of its call, since the service had
-// accepted it. A 429 that Inject answers instead of a call has spent nothing.
+// A call that a limit refuses spends nothing. A 429 from a ReplyFunc, or from a fault in
+// LoseReply, comes after the service accepted the call, so the call has spent its limits. A 429
+// that Inject answers instead of the service spends nothing.
 //
 // # Not modelled
 //

@@ -58,7 +58,7 @@ const (
 // once. Fields that a fault does not need are zero.
 type fault struct {
 	name     string // the Go call that made the fault, such as LoseReply(Hang())
-	did      string // what the fault did to an answer; "" for a fault that cuts the answer, perhaps beyond its end
+	did      string // what the fault did to the answer, for why; "" if why works it out (a cut answer), or the fault acts before the call
 	phase    phase
 	delay    time.Duration        // on the way
 	change   func()               // on the way; nil changes nothing
@@ -109,11 +109,12 @@ func (f Fault) String() string {
 	return f.f.name
 }
 
-// Answer answers with a status from 200 to 599 and a body, as application/json. Beyond
-// 299, an empty body becomes an error body (interface 7): the error that the service has
-// for that status and endpoint, the call's trace identifier and, except for a 429, the
-// reason "injected by the test". A 429 carries Retry-After: 1; RateLimited makes others.
-// With 204 and 304 no body is sent, even if one is given. Any other status panics.
+// Answer answers with a status from 200 to 599 and a body, as application/json. From 300 on, an
+// empty body becomes an error body (interface 7). Its error is the one that the service has for
+// that status and endpoint, or else the name of the status, such as bad_gateway. It has the
+// call's trace identifier and, except for a 429, the reason "injected by the test". A 429
+// carries Retry-After: 1; RateLimited sends others. With 204 and 304 no body is sent, even if
+// one is given. Any other status panics.
 func Answer(status int, body string) Fault {
 	checkStatus("Answer", status)
 	return answerFault(fmt.Sprintf("Answer(%d%s)", status, sized(body)), wire.InjectedAnswer{Status: status, Body: body})

@@ -136,8 +136,8 @@ func TestNothingStaysUnderWay(t *testing.T) {
 	assert.Empty(t, fake.UnderWay())
 }
 
-// Nothing of a refused call is sent, not even on an open connection, and its record says
-// so. Only calls that match are counted.
+// If a connection is refused, nothing of the call is sent, not even over an open connection,
+// and the record says so. Only calls that match are counted.
 func TestRefusedConnection(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(emptyBody)
@@ -221,8 +221,8 @@ func TestCloseEndsARead(t *testing.T) {
 	})
 }
 
-// A record has the part of an answer that was sent, and when and how it ended, and not what
-// would have been sent. A call whose client leaves before the call arrives never happens.
+// A record has only the part of an answer that was sent, and when and how sending ended. A call
+// whose client leaves before the call arrives has no effect.
 func TestSentIsWhatLeft(t *testing.T) {
 	for _, row := range []struct {
 		fault       fakeserver.Fault
@@ -291,7 +291,8 @@ func TestColdStart(t *testing.T) {
 	}, fakeserver.WithColdStart(time.Hour))
 }
 
-// The key of a row says which of six calls a fault acted on.
+// The key of a row has an A for each of six calls on which the fault acted, and a dot for the
+// others.
 func TestTurns(t *testing.T) {
 	a, b := fakeserver.Answer(500, ""), fakeserver.Answer(502, "")
 	for want, inject := range map[string]func(*fakeserver.Server){
@@ -312,7 +313,7 @@ func TestTurns(t *testing.T) {
 			in := f.Inject(a)
 			f.OnCall(func(fakeserver.Call) { in.Times(1).Times(9) })
 		},
-		// The second call counts as the second, whoever acted on the first.
+		// The second call counts as the second, even if another fault acted on the first.
 		"BA.B..": func(f *fakeserver.Server) { f.Inject(a).Nth(2); f.Inject(b).Nth(1); f.Inject(b).Nth(4) },
 		// A match on which another fault acted is not made up for later.
 		"B.....": func(f *fakeserver.Server) { f.Inject(a).Nth(1); f.Inject(b).Nth(1) },
@@ -327,7 +328,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// concurrently makes so many calls at once, each on a goroutine.
+// concurrently makes a number of calls at once, each on its own goroutine.
 func concurrently(calls int, call func()) {
 	var wait sync.WaitGroup
 	for range calls {
@@ -336,7 +337,7 @@ func concurrently(calls int, call func()) {
 	wait.Wait()
 }
 
-// Each step of a script and each turn of a fault comes exactly as often as it
+// Under concurrent calls, each step of a script and each fault acts exactly as often as it
 // should.
 func TestTurnsUnderConcurrency(t *testing.T) {
 	const all = 1280
@@ -395,8 +396,8 @@ func TestUnusedRequiredOfASkippedTest(t *testing.T) {
 	assert.Empty(t, watch.errors)
 }
 
-// A rule that is required and was never used fails the test with the call that came
-// nearest to it, and says what kept the rule from that call.
+// A Required script or fault that was never used fails the test. The message has the call that
+// came nearest, and what kept the rule from acting on it.
 func TestUnusedRequired(t *testing.T) {
 	const message = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: "
 	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier"

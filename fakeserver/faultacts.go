@@ -13,14 +13,14 @@ import (
 // answer, or breaks it off. A call whose connection is refused ends in refuseConnection.
 
 // matchingRules returns the rules that match a call, oldest first. If a matcher fails, it
-// returns none. The lock must not be held, since matchers may be functions of the test.
-// All of them run on one goroutine, because a fake may have many rules.
+// returns none. The lock must not be held, since a matcher may be a callback of the test. All
+// of them run on one goroutine, because a fake may have many rules.
 func (s *Server) matchingRules(c *call, rules []*rule) []*rule {
 	if len(rules) == 0 || c.failed != "" {
 		return nil
 	}
 	r, matching := rules[0], []*rule(nil) // r is the rule whose matchers are running
-	c.failed = s.runCallback(func() string { return r.functionName("a matcher") }, func() {
+	c.failed = s.runCallback(func() string { return r.callbackName("a matcher") }, func() {
 		for _, r = range rules {
 			if matchesAll(r.matchers, c.entry) {
 				matching = append(matching, r)
@@ -59,8 +59,8 @@ func (s *Server) chooseFaults(c *call, matching []*rule) {
 }
 
 // delayAndChange waits out the latencies of a call, runs its changes, and reports whether the
-// call arrives at the service. It does not arrive if its client left meanwhile, if a function
-// of the test failed, or if a fault answers instead.
+// call arrives at the service. It does not arrive if its client left meanwhile, if a callback
+// failed, or if a fault answers instead.
 func (s *Server) delayAndChange(r *http.Request, c *call) (arrives bool) {
 	if c.faultNames == nil {
 		return c.failed == ""
@@ -78,7 +78,7 @@ func (s *Server) delayAndChange(r *http.Request, c *call) (arrives bool) {
 	}
 	for _, in := range c.changes {
 		if c.failed == "" {
-			c.failed = s.runCallback(func() string { return in.functionName("the function") }, in.fault.change)
+			c.failed = s.runCallback(func() string { return in.callbackName("the function") }, in.fault.change)
 		}
 	}
 	return c.failed == "" && !c.neverArrived && (c.fault == nil || c.fault.phase == onTheReply)

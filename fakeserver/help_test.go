@@ -135,8 +135,8 @@ func (r reply) wantOK(t testing.TB) {
 	require.Equal(t, 200, r.status, clipped(r.raw))
 }
 
-// class names the kind of an error as a client can find it with errors.Is. No error
-// has the name that tells what is missing.
+// class names the kind of an error as a client can find it with errors.Is. An error with the
+// host name is-missing has no class: it means that the client did not reach the fake.
 func class(err error) string {
 	for _, kind := range []struct {
 		name string

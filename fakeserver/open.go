@@ -63,7 +63,7 @@ func (s *Server) newGeneration() *generation {
 // limits that are open again.
 func (s *Server) Reset() {
 	s.reportUnused(s.reportf)
-	g := s.newGeneration() // without the lock, because it calls the function of WithClock
+	g := s.newGeneration() // without the lock, because it runs the callback of WithClock
 	defer s.lock().Unlock()
 	s.generation = g // calls under way keep their old generation
 }

@@ -54,7 +54,8 @@ func TestLikeWithBounds(t *testing.T) {
 	}
 }
 
-// likes are answers of another service, and what the fake does then.
+// likes has, for a question, an answer of another service, and a check that the fake then does
+// the same.
 var likes = []struct {
 	id, answer string
 	check      func(fake *fakeserver.Server, c caller)
@@ -105,7 +106,8 @@ var likes = []struct {
 	}},
 }
 
-// What the fake does with another answer, in details that package contract does not check.
+// With another answer to a question, the fake acts on it also in details that package contract
+// does not check.
 func TestLikeInDetail(t *testing.T) {
 	for _, row := range likes {
 		fake, c := like(t, row.id, row.answer, frozen())
@@ -125,7 +127,7 @@ func TestKeylessCallsSpend(t *testing.T) {
 		"byok_set_key_hour 0/5, warmup_key_hour 0/3", spent(fake.Limits(c.key, fakeserver.FromIP("192.0.2.1"))))
 }
 
-// panicOf returns what f panics with, "" if it does not.
+// panicOf returns the value with which f panics; "" if it does not panic.
 func panicOf(f func()) (text string) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 )
 
-// Call is one call and its answer. It is safe to print: it holds no key and no password
-// of a base_url. It holds the texts of messages, replies and system prompts only with
-// WithMessageTexts, unless they are elsewhere than in the members for them, such as in a
-// header or in the Reason of a scripted Reply. "" means that a field does not apply,
-// unless its comment says otherwise.
+// Call is one call and its answer. It is safe to print: it holds no key and no password of a
+// base_url. It holds the texts of messages, replies and system prompts only with
+// WithMessageTexts. A text in another place, such as a header or the Reason of a scripted
+// Reply, is not recognized and shows. "" means that a field does not apply, unless its comment
+// says otherwise.
 type Call struct {
 	Seq      int       `json:"seq"`                // the order of answering, from 1; Reset does not set it back
 	Time     time.Time `json:"time"`               // of arrival, by the fake's clock
@@ -61,11 +61,11 @@ type Call struct {
 	ReplyBody string `json:"reply_body,omitempty"` // at most 64 KiB
 
 	Fault string `json:"fault,omitempty"` // the faults that acted, such as LoseReply(Hang())
-	// Why says in one or two sentences, with numbers, why the call was refused, what a
-	// fault did to it, and which function of the test failed, such as "429: key_000002
-	// has spent 60 of 60 in this minute; it opens in 41s." It is "" for a call that
-	// succeeded without a fault, unless the client left before it had the answer. Times
-	// are in whole seconds, so that a golden file may hold them.
+	// Why says in up to three sentences, with numbers, why the call was refused, what a fault
+	// did to it, which callback of the test failed, and that the client left, such as "429:
+	// key_000002 has spent 60 of 60 in this minute; it opens in 41s." It is "" for a call that
+	// succeeded without a fault and whose client waited for the answer. Times are in whole
+	// seconds, so that a golden file may hold them.
 	Why     string `json:"why,omitempty"`
 	TraceID string `json:"trace_id"` // as in the answer; counts the calls in the order of arrival
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 )
 
-// The record of a refused body names the member that was wrong. It hides the body
-// whole, and with texts what looks like a key.
+// The record of a refused body names the wrong member. It hides the whole body or, with
+// WithMessageTexts, the strings that look like a key.
 func TestRefusedBodies(t *testing.T) {
 	long := strings.Repeat("x", 4001)
 	for _, row := range []struct{ method, path, body, shown, member string }{
@@ -52,7 +52,8 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// A record is bounded, whatever was sent. A long identifier is found all the same.
+// The size of a record is bounded, whatever was sent. ByAgent also finds an identifier that the
+// record cuts.
 func TestRecordsAreBounded(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes(), fakeserver.WithDecision("metadata_cap", 100_000), fakeserver.WithMessageTexts())
 	long := strings.Repeat("é", 40_000)
@@ -213,7 +214,7 @@ func TestAwaitCallsCountsACallOnce(t *testing.T) {
 	})
 }
 
-// reasons are why each refusal and each fault happened, with the numbers.
+// reasons has the Why of a call for each refusal and each fault.
 var reasons = []struct {
 	why                string
 	method, path, body string
@@ -273,8 +274,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// plugged has the kinds of functions that a test can give the fake, by the name that
-// reports use. The value installs do as such a function.
+// plugged has the kinds of callbacks that a test can give the fake, by the name that reports
+// use. The value installs do as such a callback.
 var plugged = map[string]func(f fake, do func()){
 	`the ReplyFunc of OnMessage\(ByText\(1 characters\)\) at records_test.go:\d+`: func(f fake, do func()) {
 		f.OnMessage(fakeserver.ByText("x")).ReplyFunc(func(fakeserver.Message) fakeserver.Reply { do(); return fakeserver.Reply{} })
@@ -293,9 +294,9 @@ var plugged = map[string]func(f fake, do func()){
 	},
 }
 
-// A function of the test that panics, or ends its goroutine as require does,
-// fails the test and the call; OnCall alone comes after the answer was decided. The call is
-// recorded all the same, and shown to the other watchers.
+// A callback that panics, or ends its goroutine as require does, fails the test and the call.
+// Only the callback of OnCall leaves the call alone, since it runs after the answer was
+// decided. The call is recorded in both cases, and shown to the other watchers.
 func TestFunctionsThatFail(t *testing.T) {
 	for _, row := range []struct {
 		way, report string
@@ -331,8 +332,7 @@ func TestFunctionsThatFail(t *testing.T) {
 	}
 }
 
-// The clock of a test may look at the fake, and may be set back or fail in the middle of a
-// call.
+// The function of WithClock may call the fake. It may go back, or fail in the middle of a call.
 func TestClockOfATest(t *testing.T) {
 	var f fake
 	now, works := time.Unix(year2040, 0), math.MaxInt // for so many readings
@@ -456,8 +456,8 @@ func TestCanaries(t *testing.T) {
 	})
 }
 
-// actOnCanaries sends secrets through every endpoint and every fault. It returns all that
-// the fake shows of it.
+// actOnCanaries sends secrets through every endpoint and every fault. It returns everything
+// that the fake shows afterwards.
 func actOnCanaries(watch *spy, fake fake, c caller, issued string) (shown []any) {
 	script := fake.OnMessage(fakeserver.ByText(canaryText)).Reply(canaryReply)
 	never := fake.OnMessage(fakeserver.ByKey(issued), fakeserver.ByAgent(canaryText), fakeserver.ByTextContaining("never"+canaryText)).Required()
@@ -483,8 +483,8 @@ func actOnCanaries(watch *spy, fake fake, c caller, issued string) (shown []any)
 	return append(shown, fake.Limits(issued), fake.Calls(), fake.Calls()[0], watch.logs, watch.errors)
 }
 
-// showCanaries finds no secret in what the fake shows, nor any of the hidden texts, and
-// returns all of it.
+// showCanaries returns everything that the fake shows, and fails the test if it holds a secret
+// or a hidden text.
 func showCanaries(t *testing.T, hidden []string, opts ...fakeserver.Option) string {
 	watch, fake, c := newSpied(t, append(append(opts, unlimited()...), fakeserver.WithUnknownRoutes(), fakeserver.WithCallLimit(math.MaxInt))...)
 	issued := fake.IssueKey(fakeserver.KeyOptions{})
@@ -509,8 +509,8 @@ func showCanaries(t *testing.T, hidden []string, opts ...fakeserver.Option) stri
 	return out.String()
 }
 
-// A body may be sent in part, inside an escape or a secret too. What is left
-// shows neither.
+// A body may be sent in part, and may be cut inside an escape or a secret. The part that was
+// sent then shows no piece of either.
 func TestPartsOfBodies(t *testing.T) {
 	const secret = `sk-"12345`
 	for _, body := range []string{

@@ -151,8 +151,8 @@ func (c *config) namesOf(matchers []Matcher) string {
 	return strings.Join(names, ", ")
 }
 
-// matchesAll reports whether all matchers match a call. It runs functions of the test,
-// so the lock must not be held.
+// matchesAll reports whether all matchers match a call. It runs callbacks of the test, so the
+// lock must not be held.
 func matchesAll(matchers []Matcher, e *entry) bool {
 	for _, m := range matchers {
 		if !m.matches(e) {
@@ -171,8 +171,8 @@ func checkMatchers(method string, matchers []Matcher) {
 	}
 }
 
-// rule is a Script or an Injection: which calls it is for, at which of them it acts, and
-// what it does. The fields before serverLock never change.
+// rule is the common part of a Script and an Injection: which calls match, on which of these it
+// acts, and what it does. The fields before serverLock never change.
 type rule struct {
 	name        string // the Go call that made it, without keys, and with texts only by WithMessageTexts
 	at          string // the line of the test that made it
@@ -229,9 +229,10 @@ func (r *rule) description() string {
 	return text + r.odds
 }
 
-// functionName names a function of the test that belongs to the rule.
-func (r *rule) functionName(function string) string {
-	return fmt.Sprintf("%s of %v at %s", function, r, r.at)
+// callbackName names a callback of the rule for a message, such as "the ReplyFunc of
+// OnMessage() at bot_test.go:12".
+func (r *rule) callbackName(callback string) string {
+	return fmt.Sprintf("%s of %v at %s", callback, r, r.at)
 }
 
 // addToLocked puts the rule into a list of a generation, and remembers the list for

@@ -86,10 +86,10 @@ type Injection struct{ *rule }
 // is called. There, let the last matcher count with an atomic.Int64:
 // Where(func(Call) bool { return n.Add(1) == 1 }) matches one call.
 //
-// If several injections match a call, every Change and every Latency acts, and the
-// latencies add up. Of the other faults only one acts: the newest whose Times, Nth,
-// From and Chance allow it. A refused connection comes before all of them: no other
-// fault acts on the call or counts it. The zero Fault and a zero Matcher panic.
+// Several injections may match a call. Times, Nth, From and Chance then exclude some of them.
+// Of the rest, every Change and every Latency acts, and the latencies add up; of all other
+// faults only the newest acts. RefuseConnection comes before all of them: no other fault acts
+// on a refused call or counts it. The zero Fault and a zero Matcher panic.
 func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
 		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)

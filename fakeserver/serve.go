@@ -32,11 +32,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Write(w, r)
 }
 
-// serve answers one call. All calls come through here: from HTTPClient, Direct and
-// ServeHTTP. read parses and judges the call without the state, and arrive gives it its trace
-// identifier and the rules that may act on it. The faults that match act before the service
-// decides (delayAndChange) and after it (chooseAnswer); faultacts.go has them. finishRecord
-// records the answer. Package memnet then delivers it, and reports to progress.
+// serve answers one call. All calls come through here: from HTTPClient, Direct and ServeHTTP.
+// read parses the call and makes the checks that need no state. arrive gives the call its trace
+// identifier, and returns the rules that may act on it. The faults that match act before the
+// service decides (delayAndChange) and after it (chooseAnswer); faultacts.go has them.
+// finishRecord records the answer. Package memnet then delivers it, and reports to progress.
 //
 // After a panic the client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Answer) {
@@ -63,9 +63,9 @@ func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	}
 }
 
-// recovered must be deferred where the fake reads the clock for a call, since the function
-// of WithClock may panic or end its goroutine. A panic fails the test. A call that has no
-// record, or whose record could not be completed, is no longer under way.
+// recovered must be deferred where the fake reads the clock for a call, since the function of
+// WithClock may panic or end its goroutine. A panic fails the test. A call that ends so is no
+// longer under way.
 func (s *Server) recovered(c *call) {
 	p := recover()
 	if p != nil {
@@ -127,8 +127,8 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 // answer.
 func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.Answer {
 	answer, st := s.decide(c, scripts)
-	// The limits have started again from zero. Without this report, a test would see them as
-	// never used.
+	// The limits of the key have started from zero, so without this report a test would wonder
+	// why no limit refuses its calls.
 	if answer.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
@@ -144,7 +144,7 @@ func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.
 	if refusal := answer.Refusal; refusal != nil {
 		c.recordRefusal(refusal, s.config.behavior, now)
 		if refusal.Kind == service.UnlistedStatus {
-			s.reportf("%s: %s", st.rule.functionName("the ReplyFunc"), refusal.Broken)
+			s.reportf("%s: %s", st.rule.callbackName("the ReplyFunc"), refusal.Broken)
 		}
 	} else if c.Endpoint == spec.CreateAgent {
 		c.record.Created = answer.Agent.ID
@@ -180,10 +180,10 @@ func (s *Server) decide(c *call, scripts []*rule) (answer service.Answer, st ste
 	return answer, st
 }
 
-// makeReply waits out the cold start (interface 4.2), and makes the reply. It runs
-// without the lock, since a function of the test may make the reply. If a script asks for
-// a refusal instead, makeReply returns the refusal. A client that leaves meanwhile
-// changes nothing, because its message was accepted.
+// makeReply waits out the cold start (interface 4.2), and makes the reply. It runs without the
+// lock, since a callback of the test may make the reply. If a script asks for a refusal
+// instead, makeReply returns the refusal. A client that leaves meanwhile changes nothing,
+// because its message was accepted.
 func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st step) *service.Refusal {
 	// The cold start counts as the service's own time, so Took includes it.
 	if m.Cold {
@@ -193,7 +193,7 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	r := Reply{Text: "You wrote: " + m.Exchange.Text}
 	switch {
 	case st.f != nil:
-		c.failed = s.runCallback(func() string { return st.rule.functionName("the ReplyFunc") }, func() { r = st.f(*st.message) })
+		c.failed = s.runCallback(func() string { return st.rule.callbackName("the ReplyFunc") }, func() { r = st.f(*st.message) })
 		if c.failed != "" {
 			return nil
 		}

@@ -31,8 +31,8 @@ type Server struct {
 	tb     TB          // nil when made by Open
 	host   memnet.Host // the address that clients of HTTPClient and Direct reach
 
-	// These fields are atomic. They are read where the lock would slow every call down, or
-	// where it must not be held because the code then calls a TB.
+	// These fields are atomic. They are read on every call, where the lock would cost time, or
+	// by code that calls a TB, which must not run under the lock.
 	refusing atomic.Bool  // a RefuseConnection was injected; until then refuseConnection returns at once
 	offset   atomic.Int64 // nanoseconds that Advance and Sleep have added to the clock
 	closed   atomic.Bool

@@ -90,7 +90,7 @@ func (s *Server) ReadState(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("fakeserver: ReadState: %w", err)
 	}
-	clock := s.config.clock().UTC() // before the lock is taken, because the clock may be a function of the test
+	clock := s.config.clock().UTC() // before the lock is taken, because the clock may be a callback of the test
 	defer s.lock().Unlock()
 	s.moveToLocked(f.Advanced)
 	now := clock.Add(time.Duration(s.offset.Load()))

@@ -119,9 +119,9 @@ func written(t testing.TB, fake *fakeserver.Server) string {
 	return out.String()
 }
 
-// A fake goes on from the file of another. Key labels stay, and key texts are those of the
-// fake that reads. Windows of another kind start empty. It keeps as many exchanges as of
-// its own conversations.
+// A fake goes on from the state file of another fake. The labels of keys stay, but their texts
+// are those of the fake that reads. If that fake counts calls in another way, its limits start
+// empty. It keeps at most as many exchanges as in its own conversations.
 func TestStateRoundTrip(t *testing.T) {
 	kinds := []string{"fixed", "sliding", "aligned", "weighted", "token bucket", "token bucket of 10"}
 	for i, kind := range kinds {
@@ -158,7 +158,8 @@ func TestStateRoundTrip(t *testing.T) {
 	assert.Len(t, few.Conversation(agent), 1000, "a fake that keeps fewer exchanges")
 }
 
-// The names in a file of version 1 must not change, since the file may be years old.
+// The names of members in a state file of version 1 must not change, since a file may be years
+// old.
 func TestStateFile(t *testing.T) {
 	same := func(file string) string { // without what is random
 		return regexp.MustCompile(`"(fingerprint|sha256)":"[0-9a-f]+"|\n`).ReplaceAllString(file, "")
@@ -279,7 +280,7 @@ func TestTwoClocks(t *testing.T) {
 	}
 }
 
-// A look at the limits by another clock, as from outside a bubble, changes nothing.
+// Limits changes nothing, even if it is called under another clock, such as outside a bubble.
 func TestLimitsByAnotherClock(t *testing.T) {
 	now := time.Unix(year2040, 0)
 	clock := fakeserver.WithClock(func() time.Time { return now })
@@ -313,7 +314,8 @@ func spent(states []fakeserver.LimitState) string {
 	return strings.Join(lines, ", ")
 }
 
-// An address has one form: that of IPv4 if it has one, and no zone.
+// The same address counts once in every spelling: IPv4 inside IPv6 is the IPv4 address, and a
+// zone is dropped.
 func TestLimitsOfAnAddress(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	c.from(fake, "203.0.113.7").agent(emptyBody)

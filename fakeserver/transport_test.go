@@ -82,8 +82,8 @@ var requests = map[string]func(*http.Request){
 	"ended context": func(r *http.Request) { ctx, end := context.WithCancel(r.Context()); end(); *r = *r.WithContext(ctx) },
 }
 
-// What arrives and all that the client sees but the time are the same in memory as over a
-// socket, for requests that net/http refuses to send too.
+// In memory, the handler and the client see the same as over a socket, except for times. This
+// also holds for requests that net/http refuses to send.
 func TestRequestsArriveAsOverASocket(t *testing.T) {
 	fake, c := newFake(t, fakeserver.WithUnknownRoutes())
 	overSocket := overTLS(t, fake, false)
@@ -116,7 +116,7 @@ func TestRequestsArriveAsOverASocket(t *testing.T) {
 	}
 }
 
-// Where the caller's own body fails, the call fails with its error.
+// If the caller's request body fails, the call fails with the body's error.
 func TestBodiesThatFail(t *testing.T) {
 	fake, c := newFake(t)
 	all := ways(t, fake)
@@ -199,8 +199,8 @@ func TestClientsReachNothingElse(t *testing.T) {
 	}
 }
 
-// One fake, made outside, serves the wire and Direct in four bubbles and
-// outside, at once. Each bubble has its own time, and waits for its own calls.
+// One fake, made outside, serves HTTPClient and Direct in four bubbles and outside at once.
+// Each bubble has its own time, and waits for its own calls.
 func TestEveryWayInManyBubbles(t *testing.T) {
 	fake := fakeserver.New(t, fakeserver.WithLimit("key_minute", 60))
 	t.Run("group", func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestClientEndsWithItsTest(t *testing.T) {
 	})
 }
 
-// A Close outside the bubble of a client touches no channel of the bubble.
+// Close may be called outside the bubble of a client: it uses no channel of the bubble.
 func TestCloseOutsideTheBubbleOfAClient(t *testing.T) {
 	fake := fakeserver.New(t)
 	next, closed := make(chan bool), make(chan bool)
@@ -334,7 +334,7 @@ func TestCloseInACallback(t *testing.T) {
 	})
 }
 
-// After a Reset the fake is as a new one is, but for its clock.
+// After a Reset the fake is like a new one, except for its clock.
 func TestReset(t *testing.T) {
 	watch, fake, c := newSpied(t, frozen(), fakeserver.WithKey("mine"), fakeserver.WithPlan(fakeserver.PlanPro))
 	used := func() string {
@@ -473,8 +473,8 @@ func TestSleepEnds(t *testing.T) {
 	assert.Less(t, 200*365*24*time.Hour, time.Until(fake.Now()))
 }
 
-// A sleeper waits for silence, but endless calls do not keep it forever: each is patient
-// for half a second, from when it is the next to wake.
+// A sleeper waits until no calls come, but endless calls delay it by half a second at most,
+// from the time at which it is the next to wake.
 func TestSleepAmongEndlessCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, unlimited()...)

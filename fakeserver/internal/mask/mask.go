@@ -40,7 +40,7 @@ const (
 // A shorter one would be found everywhere.
 const minSecret = 8
 
-// maxKeys is the largest number of secrets that a body is searched for.
+// maxKeys is the largest number of secrets for which a body is searched.
 const maxKeys = 100
 
 // Text replaces the words of a person by their length, in code points as interface 8.4
@@ -135,8 +135,8 @@ func AnswerHeader(h http.Header, hideWords bool) http.Header {
 // date, or a media type.
 var plainValues = regexp.MustCompile(`^([-+.0-9eE]{1,24}|[A-Z][a-z]{2,8}, [ \w:-]{1,24}|(application|text|image)/[a-z+.-]{1,40}(; ?charset=[\w-]{1,12})?)$`)
 
-// namesSecret reports whether the name of a header or a member says that the value is a
-// secret. If in doubt it reports true: "monkey" counts, because it contains "key".
+// namesSecret reports whether the name of a header or a member says that the value is a secret.
+// It errs on the side of hiding: "monkey" counts, because it contains "key".
 func namesSecret(name string) bool {
 	if plainNames[name] {
 		return false
@@ -177,9 +177,10 @@ type Body struct {
 	Unchecked bool
 }
 
-// Show returns the first n bytes of a body, masked. A string that is cut at n is masked
-// as if it were whole, so that the beginning of a secret does not show. The bodies of a
-// call with more than maxKeys secrets are hidden, since each string is searched for each.
+// Show returns the first n bytes of a body, masked. A string that is cut at n is masked as if
+// it were whole, so that the beginning of a secret does not show. The bodies of a call with
+// more than maxKeys secrets are hidden whole, since searching each string for each secret would
+// take too long.
 func (b *Body) Show(body []byte, n int) string {
 	if b.Unchecked && (!b.Texts || !json.Valid(body)) || len(b.Secrets) > maxKeys {
 		return b.hidden(string(body), n)

@@ -13,9 +13,10 @@ import (
 type Answer struct {
 	Response
 	Delivery
-	// Progress is called with the number of body bytes that were sent or will be sent next.
-	// It is called once with ended true, when no more bytes will be sent. It is not called
-	// for an answer that is sent at once, whole or in the part that Delivery allows.
+	// Progress gets the number of body bytes that were sent or are about to be sent. It is
+	// called while an answer drips or hangs, and if the client leaves before it has the part
+	// that Delivery allows. The last of these calls, and no other, has ended true. An answer
+	// that is sent at once needs no call.
 	Progress func(sent int, ended bool)
 }
 
@@ -77,8 +78,8 @@ func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
 	// Stays or GoesAway, there is nothing to do.
 	switch {
 	case whole, req.ProtoMajor == 2 && a.Ends == Closes && a.Sent != Nothing:
-		// Nothing is missing, or the stream ends, and the client knows from the length that
-		// something is.
+		// The answer is whole. Or only the HTTP/2 stream ends, and the client sees from the
+		// Content-Length that a part is missing.
 	case a.Ends == Closes:
 		panic(http.ErrAbortHandler)
 	case a.Ends == Resets:

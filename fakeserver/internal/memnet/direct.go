@@ -32,9 +32,9 @@ type direct struct {
 	ip   netip.Addr
 }
 
-// RoundTrip implements http.RoundTripper. It does the same steps as a Transport, in the
-// same order: check the request, connect, send, and read the answer. It checks the
-// context last: if the context has ended, RoundTrip returns the context's cause, whatever
+// RoundTrip implements http.RoundTripper. It does the same steps as a Transport, in the same
+// order: check the request, connect, send, and read the answer. It checks the context again at
+// the end: if the context has ended by then, RoundTrip returns the context's cause, whatever
 // the service answered.
 func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
@@ -273,8 +273,8 @@ func (b *directBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// report passes to Progress how much of a dripping body has arrived, until the body has
-// ended. Any other body has arrived whole when RoundTrip returns.
+// report passes to Progress how much of a dripping body has arrived, until the body has ended.
+// Any other body needs no report: all that is sent of it has arrived when RoundTrip returns.
 func (b *directBody) report(ended bool) {
 	if b.answer.Drip > 0 && !b.reported {
 		b.reported = ended

@@ -35,8 +35,8 @@ import (
 type Host struct {
 	Addr   string // host and port of the URLs, which are https although nothing is encrypted
 	Answer func(*http.Request) Answer
-	// Refuse returns ErrRefused if the connection for a request of a client with that
-	// address is refused. It is called before anything is sent.
+	// Refuse is called before a request of a client with that address is sent. An error, such
+	// as ErrRefused, refuses the connection.
 	Refuse func(*http.Request, netip.Addr) error
 
 	ports  atomic.Uint32

@@ -37,7 +37,7 @@ type Behavior struct {
 	ClearNothing      int `json:"clear_nothing"`
 	BYOKCleared       int `json:"byok_cleared"`
 
-	// Which of two flaws is answered if a call has both.
+	// Which refusal is answered if two apply to a call.
 	PathBeforeKey         bool `json:"path_before_key"`             // 404 for an unknown path before 401
 	BodyBeforeAgent       bool `json:"body_before_agent"`           // 400 before 404
 	BodyBeforeOperation   bool `json:"body_before_operation_limit"` // 400 before the 429 of a limit on operations
@@ -59,7 +59,7 @@ type Behavior struct {
 
 	// The effects of an operation besides its answer, and the limits that calls spend.
 	CreationStoresKey  bool            `json:"creation_stores_key"`      // llm.api_key is stored for the API key
-	OperationsSpend    bool            `json:"refused_operations_spend"` // a wrong body spends the limit of its operation
+	OperationsSpend    bool            `json:"refused_operations_spend"` // a call with a wrong body spends the limit of its operation
 	RequestsSpend      map[string]bool `json:"refused_requests_spend"`   // which refused calls spend the limits on requests, by status; see unlimited
 	Windows            string          `json:"windows"`                  // how calls are counted
 	ExactRetryAfter    bool            `json:"retry_after"`              // a call passes after exactly that wait; false: the wait is a second too short

@@ -180,8 +180,8 @@ func (l *Ledger) callsBefore(start time.Time) (calls int) {
 	return calls
 }
 
-// used returns how many calls count now. A part of a call counts as a call, so that a
-// limit which refuses the next call never shows one left.
+// used returns how many calls count now. A fraction of a call counts as a whole one, so that a
+// limit that refuses the next call never shows that one is left.
 func (l limit) used(now time.Time) int {
 	switch {
 	case l.CountedBy != l.counting:

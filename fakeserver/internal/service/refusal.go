@@ -39,8 +39,8 @@ var Kinds = [...]struct {
 	Status int
 	Code   string // the error of the body, unless Behavior has another name
 	Reason string // the reason of the body; "" if Refusal.Broken has it
-	// Why is the sentence for the author of a test, with KEY in place of the key's label; ""
-	// if the facts or the reason are enough.
+	// Why is the sentence for the author of a test, with KEY in place of the key's label; "" if
+	// package wire makes the sentence from the facts or from Reason.
 	Why string
 }{
 	// Columns: status, error identifier, reason for the client, sentence for the

@@ -68,8 +68,8 @@ type Answer struct {
 type endpointRules struct {
 	// act carries out a call that no check and no limit has refused.
 	act func(*call) Answer
-	// checks are made in this order, after 404, 405, 401 and 402. The first check that fails
-	// is the flaw of the call.
+	// checks are made in this order, after 404, 405, 401 and 402. The refusal of the first
+	// check that fails is the flaw of the call: see State.Do.
 	checks []check
 }
 
@@ -125,10 +125,13 @@ type call struct {
 //	503, 409  BYOK (StoreDownFirst)
 //	429       a limit on operations (BodyBeforeOperation)
 //
-// A check only finds the flaw of a call. refuseOrSpend decides whether the call is
-// refused for the flaw or for a limit, and what a call with a flaw spends. So each order
-// of checks that a real service may have is one setting of Behavior. A call without a
-// valid key is refused before that, because there is no key to count for.
+// The flaw of a call is the refusal that its checks found. It is not final: refuseOrSpend
+// decides whether the call is refused for the flaw or for a limit, and what a call with a flaw
+// spends. For example, a wrong body while the minute is spent is answered 429 by default, and
+// 400 without LimitBeforeBody. So each order of checks that a real service may have is one
+// setting of Behavior. A call that authenticate refuses spends no limit of a key, whatever
+// Behavior says: without a valid key there is none to spend, and 402, 404 and 405 come before
+// the limits.
 func (s *State) Do(now time.Time, req *Request) Answer {
 	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
@@ -149,9 +152,9 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 	return answer
 }
 
-// countKeyless counts a call without a valid key, if Behavior says so. Only the limit
-// ip_minute can count it. No limit refuses such a call, because the interface does not
-// say that 429 may come before 401.
+// countKeyless counts a call that is answered 401, if Behavior says so. Only the limit
+// ip_minute can count it. No limit refuses such a call, because the interface does not say that
+// 429 may come before 401.
 func (c *call) countKeyless(refusal *Refusal) {
 	if refusal.Status != Kinds[UnknownKey].Status || !c.state.behavior.spendsDespite(refusal) {
 		return
@@ -313,9 +316,9 @@ func agentFound(c *call) *Refusal {
 // counts it.
 type role struct{ mayRefuse, counts bool }
 
-// roleOf returns the role of a limit for the call. Without a flaw, each limit that
-// the endpoint's row in spec names does both. By the fake's own decisions, only the limits
-// on requests count a call with a flaw.
+// roleOf returns the role of a limit for the call. Without a flaw, each limit that the
+// endpoint's row in spec names may refuse the call and counts it. By the fake's own decisions,
+// only the limits on requests count a call with a flaw.
 func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 	behavior, e, succeeds := c.state.behavior, c.req.Endpoint, flaw == nil
 	badBody := flaw != nil && flaw.Status == Kinds[BadRequest].Status
@@ -438,10 +441,10 @@ func (c *call) storeBYOK(apiKey, provider, baseURL, model, label *spec.Field) {
 	})
 }
 
-// createAgent carries out interface 4.6. By the fake's own decision, llm.api_key is
-// stored for the API key, as PUT /v1/byok would do, and every agent of this API key uses
-// it (2.4). By the other decision, llm.api_key is for the new agent alone. Then it is not
-// stored at all, since the fake calls no provider.
+// createAgent carries out interface 4.6. By the fake's own decision, llm.api_key is stored for
+// the API key, as PUT /v1/byok would do, and every agent of this API key uses it (2.4). By the
+// other decision, llm.api_key is for the new agent alone. The fake then does not store it,
+// since it calls no provider.
 func (c *call) createAgent() Answer {
 	_, setsKey := c.req.Fields[spec.LLMAPIKey]
 	ownKey := setsKey && !c.state.behavior.CreationStoresKey

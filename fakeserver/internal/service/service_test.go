@@ -53,7 +53,7 @@ func limitOf(kind string, most int) limit {
 	return limit{counting: kind, window: time.Minute, max: most, bucket: bucket, burst: burst, usage: u, Ledger: &u.Ledgers[0]}
 }
 
-// Each rule of a way to count is a row: calls counted at some times, and when the next one
+// Each rule of a way of counting is a row: the times of counted calls, and when the next call
 // passes. Where max is 1 and two calls were counted, the maximum was lowered meanwhile.
 func TestWindows(t *testing.T) {
 	for _, row := range []struct {
@@ -86,7 +86,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// A part of a call counts as a call.
+// A fraction of a call counts as a whole call.
 func TestUsed(t *testing.T) {
 	fixed, weighted, bucket, lifted := limitOf(decisions.WindowsFixed, 60), limitOf(decisions.WindowsWeighted, 60), limitOf(decisions.WindowsBucket, 60), limitOf(decisions.WindowsBucket, math.MaxInt)
 	for range 9 {
@@ -103,7 +103,7 @@ func TestUsed(t *testing.T) {
 	assert.Equal(t, 1, lifted.used(start), "WithLimit takes any number")
 }
 
-// What Exhaust has closed stays closed, where the file has windows of another kind.
+// A limit that Exhaust closed stays closed if a state file counted its calls in another way.
 func TestKindOfAFile(t *testing.T) {
 	read := limitOf(decisions.WindowsSliding, 1)
 	read.CountedBy, read.ExhaustedUntil = decisions.WindowsFixed, start.Add(s)

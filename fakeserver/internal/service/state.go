@@ -19,9 +19,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// State is the memory of the service: accounts, agents and counted calls. Two States
-// share only memory that never changes. A State has no lock. The caller must hold a lock
-// around each call, and while it uses a pointer that a method has returned.
+// State is the memory of the service: accounts, agents and counted calls. It shares no memory
+// that changes with another State. A State has no lock. The caller must hold a lock around each
+// call, and while it uses a pointer that a method has returned.
 type State struct {
 	behavior        *Behavior                        // never changes
 	endpoints       map[*spec.Endpoint]endpointRules // by behavior; never changes

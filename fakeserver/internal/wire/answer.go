@@ -101,7 +101,7 @@ func createdAgent(a *service.Answer) agentReply {
 	return reply
 }
 
-// wholeAgent returns the body for a read: that of the creation, with the times and the phone
+// wholeAgent returns the body for a read: the body of a creation, plus the times and the phone
 // number.
 func wholeAgent(a *service.Answer, times string) any {
 	reply := createdAgent(a)
