@@ -42,8 +42,8 @@ func rule(section, sentence string) rawcall.Rule {
 	return rawcall.Rule{Section: section, Sentence: sentence}
 }
 
-// holds says what is wrong with the member at a dotted path; "" if nothing is. A valueCheck
-// also gets the value of this member in the first answer of the case that has it.
+// holds says what is wrong with the member at a dotted path; "" if nothing is. want is the
+// value that the member must have, or a valueCheck.
 func (a answer) holds(path string, want any) string {
 	got, problem := a.At(path), ""
 	if holds, ok := want.(valueCheck); ok {

@@ -98,7 +98,7 @@ type step struct {
 
 	// A step without calls has one of these.
 	wait      time.Duration                    // the time to wait
-	untilOpen bool                             // waits for the last Retry-After, which may be longer than wait by a tenth
+	untilOpen bool                             // waits as long as the last Retry-After says, which may be longer than wait by at most a tenth
 	arrange   func(*rawcall.Caller, Abilities) // changes the target; the Caller has the text of each key
 	inner     []step                           // a group of steps, taken n times
 }
@@ -129,7 +129,7 @@ var (
 // at makes a step of any method and path.
 func at(method, path string) step { return step{Call: rawcall.At(method, path)} }
 
-// Keys that make calls. The zero value is Target.Key.
+// The keys with which steps make calls. The zero Key is Target.Key.
 var (
 	own          = rawcall.Key{}
 	another      = rawcall.Another

@@ -55,11 +55,11 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 )
 
-// Run runs every case that the target's abilities and budget allow, each as a
-// subtest named by its id, and skips the others with the reason. If it skips some,
-// it also writes one line to standard error: how many cases run, and which fields
-// of Target would let the others run. go test shows that line with -v, when a case
-// fails, or when it is run without package arguments.
+// Run runs every case that the target's abilities and budget allow, each as a subtest named by
+// its id, and skips the others with the reason. If it skips some, it also writes one line to
+// standard error: how many cases run, and which fields of Target would let the others run. go
+// test shows this line if it is called with -v or without package arguments, or if a case
+// fails.
 //
 // Run fails t if the Progress file cannot be read or written, if BaseURL or Key is empty,
 // or if the Budget allows no case. If a shared target refuses Key from the start, gives no
@@ -166,9 +166,10 @@ type scheduled struct {
 // schedule has all cases, in the order in which they run.
 type schedule []scheduled
 
-// preferred has patterns of the cases on which a budget is spent first, in this order. With
-// the default budget the first 19 run: cases of each endpoint, and refusals that cost one
-// request. Most wrong services that pass these fail one of the others.
+// preferred has patterns of the cases on which a budget is spent first, in this order. The
+// default budget is enough for the cases of the first 19 patterns: 34 cases, about each
+// endpoint, and about refusals that cost one request. Most wrong services that pass these fail
+// one of the others.
 var preferred = []string{
 	"2.3/every-member", "2.3/no-other-member/top", "2.5/required/text", "4.1/shape", "4.2/body-absent", "4.2/mode-refused/unknown",
 	"4.2/byok-not-configured", "4.4/set-read-clear", "4.4/required/api_key", "4.6/empty-object", "4.7/read", "4.8/reply",
@@ -220,9 +221,10 @@ func (s schedule) runsAny(done progress) bool {
 	return slices.ContainsFunc(s, func(c scheduled) bool { return c.leftOut == "" || done[c.ID] != "" })
 }
 
-// rank orders the cases for a budget: the preferred cases, then the others by how much of
-// a day's limits they take, in requests. An agent counts as 20 requests (50 a day), a
-// provider key or a warm-up as 50 (few an hour).
+// rank orders the cases for a budget: the preferred cases, then the others by their price in
+// requests. An agent counts as 20 requests, since a day allows 1,000 requests and 50 agents. A
+// provider key or a warm-up counts as 50, since an hour allows only a few. A second of waiting
+// counts as one.
 func (c testCase) rank() int {
 	for i, pattern := range preferred {
 		if matched, _ := path.Match(pattern, c.ID); matched {
@@ -245,7 +247,7 @@ func (target Target) lacks(c testCase) (why, wants string) {
 		wants = "Target.ClientFrom"
 	case c.frozenClock && !target.FrozenClock:
 		wants = "Target.FrozenClock"
-	case target.Fresh != nil && target.Budget == (Spend{}) && target.costOf(c).Wait > 0: // of a day and more, in which go test would end
+	case target.Fresh != nil && target.Budget == (Spend{}) && target.costOf(c).Wait > 0: // some wait for a day, longer than go test runs
 		wants = "Target.Abilities, or a Target.Budget with a Wait"
 	case c.decision() && !target.Decisions:
 		wants = "Target.Decisions, which only the fake of this project has to follow"

@@ -33,18 +33,16 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
-// TestFake runs every case but the days of the plans Pro and BYOK, each on a new fake whose
-// clock waits for the case, and without a connection in between. casesFile has the number of
-// calls of those days.
+// TestFake runs every case except those that fill the day of the plans Pro and BYOK. Each runs
+// on a new fake, without a connection, and its waits move the fake's clock.
 func TestFake(t *testing.T) {
 	target := Target{Fresh: func(tb testing.TB) Target { return directly(newFake(tb, fakeserver.WithCallLimit(0))) }}
 	target.Budget = Spend{Requests: 4000, Creations: 200, BYOKSets: 20, WarmUps: 10}
 	Run(t, target)
 }
 
-// TestFakeShared runs the cases one after the other on one target: as a live service
-// would have them, within the default budget, and with all abilities. The decisions of
-// this project are for TestFake.
+// TestFakeShared runs the cases one after the other on one target: as on a live service, within
+// the default budget, and with all abilities. TestFake has the decisions of this project.
 func TestFakeShared(t *testing.T) {
 	target := directly(newFake(t))
 	file := filepath.Join(t.TempDir(), "progress.json")
@@ -132,8 +130,8 @@ var updateCases = flag.Bool("update-cases", false, "write the cases into "+cases
 
 const casesFile = "testdata/cases.txt"
 
-// TestCases compares the list of the cases, and what each spends and needs, with casesFile:
-// a case that is lost, or that spends more than a live run would think, shows there.
+// TestCases compares the list of cases, and what each spends and needs, with casesFile. So a
+// case that was lost, or that spends more than before, shows in a diff.
 func TestCases(t *testing.T) {
 	ids, list := map[string]bool{}, new(strings.Builder)
 	for _, c := range cases() {
@@ -203,7 +201,7 @@ func observed(id, answer string, limit int) *observe.Observation {
 	return &observe.Observation{Decisions: map[string]observe.Finding{id: {Answer: []byte(answer)}}, Limits: map[string]int{"key_minute": limit}}
 }
 
-// TestProgress: what passed is not run again on the next day.
+// TestProgress: a case that has passed does not run again on the next day.
 func TestProgress(t *testing.T) {
 	done := progress{"4.8/reply": "2026-01-31"}
 	planned, _ := newSchedule([]testCase{{ID: "4.8/reply"}, {ID: "4.8/other"}}, Target{}, done)
@@ -219,7 +217,7 @@ func TestProgress(t *testing.T) {
 	assert.ErrorContains(t, err, "must be in a folder that can be written to")
 }
 
-// TestUnusable: a target without an answer, or one that refuses the key, breaks no rule.
+// TestUnusable: a target that gives no answer, or refuses the key, breaks no rule.
 func TestUnusable(t *testing.T) {
 	ofStatus, ofAgent := newCase("", "", getStatus.is(200)), newCase("", "", readAgent.is(200))
 	const invalid = `invalid port ":x" after host`
@@ -338,9 +336,9 @@ func TestScheduleOfLiveDay(t *testing.T) {
 	assert.LessOrEqual(t, len(missed), 7, "%q", missed)
 }
 
-// TestFailurePrintsRule: a failure begins with the rule that is broken, and names the one
-// that could not be checked. A second case that meets the same says so in a line: the same
-// is wrong with an answer of one endpoint and status.
+// TestFailurePrintsRule: a failure begins with the broken rule, and names the rule that could
+// not be checked. A second case that meets the same failure, with the same endpoint and status,
+// is skipped and names the first.
 func TestFailurePrintsRule(t *testing.T) {
 	shown, read := new(sync.Map), 0
 	for _, tt := range []struct {
@@ -399,9 +397,9 @@ type nothing struct{ Abilities }
 func (nothing) SetBYOKAvailable(bool) {}
 func (nothing) Advance(time.Duration) {}
 
-// TestEachAnswerIsHeld: each case notices a service that refuses what it
-// should accept, or accepts what it should refuse, in any one of its last three calls. Of
-// a case that fills a limit that is the last one.
+// TestEachAnswerIsHeld: each case notices a service that refuses what it should accept, or
+// accepts what it should refuse, in any one of the case's last three calls. To save time, cases
+// of more than 70 requests and cases with a body of 1 MiB are left out.
 func TestEachAnswerIsHeld(t *testing.T) {
 	for _, c := range cases() {
 		if c.Spends.Requests > 70 || strings.HasSuffix(c.ID, "1-MiB") {
@@ -501,8 +499,8 @@ func TestOtherWindows(t *testing.T) {
 // tampering changes otherwise right answers, or what a call does.
 type tampering struct {
 	name string
-	// fails is the case that notices: of a rule of the interface, or of a decision of
-	// this project ("fake/...").
+	// fails is the case that notices the tampering: about a rule of the interface, or about a
+	// decision of this project ("fake/...").
 	fails  string
 	tamper func(r *reply)
 }
@@ -573,14 +571,15 @@ var tamperings = []tampering{
 	{"Retry-After with a reserve", "fake/window-exact/key_minute", retryAfter(func(n int) string { return strconv.Itoa(n + 5) })},
 }
 
-// answered is a case that each endpoint answers with success.
+// answered maps each endpoint to a case in which it answers with success.
 var answered = map[string]string{
 	"status": "4.1/shape", "warmup": "4.2/body-absent", "get-byok": "4.4/set-read-clear", "set-byok": "4.4/set-read-clear", "clear-byok": "4.4/set-read-clear",
 	"create-agent": "4.6/empty-object", "read-agent": "4.7/read", "send-message": "4.8/reply", "enable-sms": "4.9/mode/sandbox",
 }
 
-// wrongServices break one rule of the interface each: those of the table, and for each
-// member of an answer a service that leaves it out, and one that has something else there.
+// wrongServices returns services that break one rule of the interface each: those of the table
+// and, for each member of an answer, a service that leaves the member out and one that gives it
+// another value.
 func wrongServices() []tampering {
 	all := slices.DeleteFunc(slices.Clone(tamperings), tampering.decision)
 	for _, e := range endpoints {
@@ -598,7 +597,7 @@ func wrongServices() []tampering {
 	return all
 }
 
-// where tampers if ok says so.
+// where tampers only with answers for which ok returns true.
 func where(ok func(*reply) bool, tamper func(*reply)) func(*reply) {
 	return func(r *reply) {
 		if ok(r) {
@@ -738,7 +737,7 @@ func wrong(t *testing.T, tamper func(*reply)) Target {
 	return targetOf(fake, func(ip string) http.RoundTripper { return proxy(fake, ip, tamper) })
 }
 
-// tampered runs the case on such a fake.
+// tampered runs the case on a fake behind a proxy that tampers.
 func tampered(t *testing.T, c testCase, decisions bool, tamper func(*reply)) error {
 	target := wrong(t, tamper)
 	target.Decisions = decisions

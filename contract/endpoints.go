@@ -184,7 +184,7 @@ func (s *suite) byokOfCreations() {
 	s.add("fake/hosted-agent-after-clear", "a hosted agent does not need BYOK", createAgent.given(200), clearBYOK.given(200), sendMessage.is(200))
 }
 
-// warmUps checks warm-ups, and GET /v1/status, which has only one case.
+// warmUps checks warm-ups, and the answer of GET /v1/status.
 func (s *suite) warmUps() {
 	const (
 		modes       = "When present: `mode` (string, hosted or byok; default hosted)."
@@ -208,8 +208,8 @@ func (s *suite) warmUps() {
 	s.add("4.2/hosted-allowed", forbidden, without.is(200).by(notDashboard), warmUp.is(200).by(notDashboard))
 }
 
-// secrets checks the fingerprint, and the answers that are most likely to show the stored
-// key. In every case each answer is checked for the key; see problems.
+// secrets checks the fingerprint, and the answers that are most likely to show the stored key.
+// Beyond that, each answer of every case is checked for the key: see problems.
 func (s *suite) secrets() {
 	const never = "The plaintext provider key is never returned."
 	second := setBYOK.with(strings.Replace(setBYOK.Body, rawcall.ProviderKey, rawcall.ProviderKey+"2", 1))
@@ -229,10 +229,10 @@ func (s *suite) secrets() {
 		setBYOK.given(200), wait(time.Hour), setBYOK.is(200).holds("byok.updated_at", later(time.Hour)))
 }
 
-// irreversible says how a reader could get the provider key, or a part of it, from the
-// fingerprint; "" if it finds no way. It cannot prove that the fingerprint is a safe
-// hash. It looks for parts of the key, for the usual encodings, and for hashes without a
-// secret, which a list of keys reverses.
+// irreversible reports a fingerprint from which a reader could get the provider key or a part
+// of it; "" if it finds no way. It looks for parts of the key, for the usual encodings, and for
+// a SHA-256 hash without a secret, which a list of known keys reverses. It cannot prove that a
+// fingerprint is safe.
 func irreversible(fingerprint, _ any) string {
 	shown, _ := fingerprint.(string)
 	hash := sha256.Sum256([]byte(rawcall.ProviderKey))

@@ -50,7 +50,8 @@ func (s *suite) credentials() {
 	}
 }
 
-// swapCase changes the case of the last letter; most keys have a letter.
+// swapCase changes the case of the last letter. A key without a letter, which is rare, gets one
+// more character.
 func swapCase(key string) string {
 	i := strings.LastIndexFunc(key, func(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' })
 	if i < 0 {
@@ -161,7 +162,7 @@ func (s *suite) methods() {
 	for _, e := range endpoints {
 		for method := range strings.FieldsSeq("GET POST PUT DELETE PATCH OPTIONS") {
 			if e.Method != has[e.Path][0] || slices.Contains(has[e.Path], method) {
-				continue // each path once
+				continue // each path once, and only methods that it does not have
 			}
 			unknown := at(method, e.ofUnknownAgent().Path).is(405)
 			s.add("fake/method/"+e.Name+"/"+method, routing+"; an answer 405 names the methods in Allow (RFC 9110, 15.5.6)",
@@ -313,7 +314,7 @@ func (s *suite) lengthsOf(m member) {
 		{"8.4/" + m.name, "x"},
 		{"8.4/" + m.name + "/escaped", `\u0078`},
 		{"8.4/" + m.name + "/outside-bmp", "😀"},     // one character, two UTF-16 units, four bytes
-		{"fake/" + m.name + "/combining", "\u0301"}, // a separate code point, though not a visible character
+		{"fake/" + m.name + "/combining", "\u0301"}, // a combining accent: a code point of its own, though not a visible character
 	} {
 		if m.address && c.char > "~" {
 			continue
@@ -360,7 +361,7 @@ func (s *suite) unknownMembers() {
 	}
 }
 
-// strict is this project's decision about bodies.
+// strict is the rule of cases about this project's strict reading of bodies.
 const strict = "bodies: JSON object, no duplicate members, valid UTF-8, nothing after the document, at most 1 MiB"
 
 // withBody has a call of each endpoint that takes a body.

@@ -133,7 +133,8 @@ func (s *session) runStep(st step) error {
 	return nil
 }
 
-// unchecked precedes the rule of a case that ended before it could check its rule.
+// unchecked stands in a failure before the case's own rule, if the case ended before it could
+// check that rule.
 const unchecked = "before this rule could be checked "
 
 // failure returns the error of the first problem: the broken rule, what is wrong, and the
@@ -224,12 +225,12 @@ func (s *session) call(st step, i int) (answer, error) {
 	}
 }
 
-// whySkip says why the answer to the i-th call of a step, which is not the right one, breaks no
-// rule; "" if it may break one.
+// whySkip is called if the i-th call of a step got another status than the step wants. It says
+// why this breaks no rule; "" if it may break one.
 func (s *session) whySkip(a answer, i int) string {
 	switch {
 	case a.Status == http.StatusTooManyRequests && s.running.Rule.Section == "8.2" && i == minuteMax-1 && !s.target.Decisions:
-		// This key had the requests of 8.1: a creation, and then reads.
+		// The key could make exactly the requests of 8.1: one creation, and then reads.
 		return fmt.Sprintf("the plan has the %d requests a minute of interface 8.1: the caps of 8.2 are not enabled", minuteMax)
 	case a.Status == http.StatusServiceUnavailable && s.target.live() && slices.Contains(a.Errors, a.Status) && a.At("error") != nil:
 		return "BYOK is not available on the target, which interface 7 allows"
@@ -252,8 +253,9 @@ func (s *session) givenBack(st step) int {
 	return min(n, 50) // more calls could meet the limit per minute
 }
 
-// checkTarget ends the run on a shared target that cannot be checked: three calls in a row
-// got no JSON answer, or it refuses Target.Key from the start. Neither breaks a rule.
+// checkTarget ends the run on a shared target that cannot be checked: three calls in a row got
+// no answer, its first three answers are not JSON, or it refuses Target.Key from the start.
+// None of these breaks a rule.
 func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	state, refused := s.shared, x.Status == http.StatusUnauthorized || x.Status == http.StatusPaymentRequired
 	byOwnKey := err == nil && c.Key == own && c.Header != "Authorization"
@@ -314,9 +316,9 @@ func (s *session) statusProblem(a answer, st step, i int) problem {
 	return p
 }
 
-// bucketProblem says what is wrong if a refusal came tooMany calls too late. The limit is
-// too large or, if Retry-After is about the window divided by the calls of the case, it
-// is a bucket.
+// bucketProblem says what is wrong if a refusal came tooMany calls too late. Either the limit
+// is a token bucket, which breaks no rule: then it opens soon, after about the window divided
+// by the calls of the case. Or the limit is too large.
 func (s *session) bucketProblem(a answer, st step, tooMany int) problem {
 	if tooMany == 0 {
 		return problem{}
@@ -343,7 +345,7 @@ func (s *session) problems(a answer, st step) []problem {
 	success, shown, mediaType := a.Status == http.StatusOK, a.Shown(), a.Header.Get("Content-Type")
 	media, params, _ := mime.ParseMediaType(mediaType)
 	isUTF8 := utf8.Valid(a.Body) && slices.Contains([]string{"", "utf-8", "utf8", "us-ascii"}, strings.ToLower(params["charset"]))
-	all := []problem{ // the keys come first, because the text of a later problem would quote a key
+	all := []problem{ // the checks for keys come first, because the text of a later problem could quote a key
 		{rule("2.4", "The plaintext provider key is never returned."), problemUnless(!rawcall.Shows(shown, providerKeyHalves...), "the answer shows the provider key, or half of it")},
 		{rule("fake", "no answer shows an API key"), problemUnless(!rawcall.Shows(shown, slices.Collect(maps.Values(s.Keys))...), "the answer shows an API key")},
 		{rule("1", "All request and response bodies are JSON."), problemUnless(media == "application/json", "Content-Type is %q", rawcall.Clip(mediaType))},

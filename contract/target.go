@@ -106,9 +106,8 @@ func (target Target) observed(id string) string {
 	return string(target.Observed.Decisions[id].Answer)
 }
 
-// whyLimitsDiffer says why cases that fill limits would prove nothing on a live target;
-// "" if the target is known to have the limits of a preview key, in fixed or sliding
-// windows.
+// whyLimitsDiffer says why cases that fill limits would prove nothing on a live target; "" if
+// the target is known to allow 60 requests a minute, in fixed or sliding windows.
 func (target Target) whyLimitsDiffer() string {
 	if !target.live() {
 		return ""
@@ -123,8 +122,8 @@ func (target Target) whyLimitsDiffer() string {
 	return ""
 }
 
-// minuteMax is the first number of interface 8.1, which cases about other rules meet too.
-// beyond is more calls than any limit of a minute allows.
+// minuteMax is the limit of a preview key per minute, the first number of interface 8.1. beyond
+// is more calls than a preview key or its address may make in a minute.
 const minuteMax, beyond = 60, 130
 
 // windowOf returns the window of a limit, which the end of its name says; 0 for no name.

@@ -291,8 +291,7 @@ func TestColdStart(t *testing.T) {
 	}, fakeserver.WithColdStart(time.Hour))
 }
 
-// The key of a row has an A for each of six calls on which the fault acted, and a dot for the
-// others.
+// The key of a row says which fault acted on each of six calls: A, B, or a dot for none.
 func TestTurns(t *testing.T) {
 	a, b := fakeserver.Answer(500, ""), fakeserver.Answer(502, "")
 	for want, inject := range map[string]func(*fakeserver.Server){

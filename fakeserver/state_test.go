@@ -301,7 +301,8 @@ func (c caller) times(n int, method, path, body string) {
 	}
 }
 
-// spent describes what a key and an address have spent, as of start.
+// spent lists the limits with used and maximum. A closed limit also has + and when it opens,
+// counted from 2040-01-01.
 func spent(states []fakeserver.LimitState) string {
 	var lines []string
 	for _, l := range states {

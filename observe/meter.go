@@ -17,7 +17,8 @@ type countedCall struct {
 	rawcall.Exchange
 }
 
-// meter is one way of counting a minute's calls.
+// meter is one way in which a limit per minute may count calls, as a model with which the calls
+// of Run are compared.
 type meter struct {
 	counting string
 	limit    float64
@@ -151,8 +152,8 @@ func fitCounting(counting string, reads []countedCall, limit float64) (best *met
 	return best, least
 }
 
-// fitSpent finds the kinds of calls that count: the set with which the meter explains the
-// calls best. It returns nil if no set is clearly the best.
+// fitSpent finds the kinds of calls that count: the set of kinds with which the meter explains
+// the calls best. It returns nil if no set is clearly the best.
 func (m *meter) fitSpent(calls []countedCall, kinds []callKind) map[string]any {
 	costs := make([]int, 1<<len(kinds)) // the cost of each set; a set is a number with a bit for each kind that counts
 	for set := range costs {

@@ -93,7 +93,7 @@ func (o *Observation) finding(id string) Finding {
 	if n, measured := o.Limits[id]; measured {
 		return Finding{Answer: rawcall.JSONOf(n)}
 	}
-	return Finding{NotAsked: o.Decisions["windows"].NotAsked} // which are measured together
+	return Finding{NotAsked: o.Decisions["windows"].NotAsked} // Run measures both together
 }
 
 // Known reports whether the finding has an answer or a bound.
@@ -364,5 +364,5 @@ var (
 	label      = regexp.MustCompile(`^[A-Za-z0-9_.:+/-][A-Za-z0-9_.:+/ -]{0,63}$`)
 )
 
-// notReached says why a question was not asked after the run had to stop.
+// notReached is the reason for each question that was not asked because the run had to stop.
 const notReached = "needs a target that answers as the interface says"

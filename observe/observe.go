@@ -86,7 +86,7 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 // larger than a preview key's.
 func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
-	left := p.budget // subtracted from, since a sum beyond a budget of math.MaxInt would overflow
+	left := p.budget // costs are subtracted, since a sum could overflow if the budget is math.MaxInt
 	left.Wait = 0    // any call may meet a limit and have to wait
 	for _, q := range questions {
 		if !o.has(q) && p.lacks(q) == "" {

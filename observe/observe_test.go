@@ -59,7 +59,7 @@ func changed(fake *fakeserver.Server, change func(res *http.Response, body strin
 	})}
 }
 
-// decided returns the observation of a service that decides so.
+// decided returns the observation of a service with this answer to a question.
 func decided(answers map[string]any) *observe.Observation {
 	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{}}
 	for id, answer := range answers {
@@ -68,7 +68,7 @@ func decided(answers map[string]any) *observe.Observation {
 	return o
 }
 
-// asTheFake returns the observation of a service that decides as the fake does.
+// asTheFake returns the observation of a service that decides like the fake.
 func asTheFake() *observe.Observation {
 	answers := map[string]any{}
 	for _, q := range decisions.Asked {
@@ -111,9 +111,9 @@ func TestContinueAsksTheRest(t *testing.T) {
 	assert.Contains(t, o.Markdown(), "\n| How does a limit count calls? | `\"fixed\"` | `\"kept\"` **differs** |")
 }
 
-// TestFindsOtherAnswers: of fakes that decide as other services do no finding is wrong, and
-// each question gets different answers. These fakes write null for optional members that
-// have no value.
+// TestFindsOtherAnswers: about fakes that decide like other services, no finding is wrong, and
+// each question gets different answers. These fakes write null for optional members that have
+// no value.
 func TestFindsOtherAnswers(t *testing.T) {
 	found := map[string][]string{}
 	nulls := strings.NewReplacer(`{"agent_id"`, `{"sms":null,"agent_id"`, `{"reply_text"`, `{"warnings":null,"reply_text"`)
@@ -199,7 +199,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestShowsNoSecret: whatever a target sends back.
+// TestShowsNoSecret: an observation shows no key, whatever a target sends back.
 func TestShowsNoSecret(t *testing.T) {
 	target, fake := observedFake(t)
 	part := strings.ToUpper(fake.Key())[3:]
@@ -219,8 +219,8 @@ func TestShowsNoSecret(t *testing.T) {
 	}
 }
 
-// TestWatchShowsNoSecret: of an answer that repeats a key of the call, in whatever form
-// and place, a Watcher keeps the status alone.
+// TestWatchShowsNoSecret: if an answer repeats a key of the call, in any form and place, a
+// Watcher keeps only its status.
 func TestWatchShowsNoSecret(t *testing.T) {
 	for _, tt := range []struct{ scheme, header, answer string }{
 		{"Bearer ", "X-A", `{"error":"the canary of Ada"}`}, {"Bearer ", "X-A", `{"error":"\u0053vc-canary"}`}, {"bearer ", "X-A", `{"error":"Svc-canary"}`},
@@ -262,9 +262,9 @@ func lying(random *rand.Rand) roundtrip.Func {
 	}
 }
 
-// TestBadTargets: a target that lies, hangs, answers HTML or refuses all ends the run within
-// its budget, answers no question, and costs a baseline no answer. Where nothing documented
-// comes back the run has an error.
+// TestBadTargets: if a target lies, hangs, answers HTML or refuses everything, the run ends
+// within its budget, answers no question, and takes no answer from a baseline. If no documented
+// answer comes back, the run returns an error.
 func TestBadTargets(t *testing.T) {
 	baseline := asTheFake()
 	for name, transport := range badTargets {
@@ -334,8 +334,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestErrorNames: if a call ends the question, the names that were found before it are
-// kept.
+// TestErrorNames: if an unexpected answer ends the question, the names that were found before
+// are kept.
 func TestErrorNames(t *testing.T) {
 	target, fake := observedFake(t)
 	fake.SetBYOKAvailable(false)
@@ -345,8 +345,8 @@ func TestErrorNames(t *testing.T) {
 	assert.JSONEq(t, `{"bad_request":"bad_request","unauthorized":"unauthorized","not_found":"not_found","byok_unavailable":"byok_unavailable"}`, o.Decisions["error_names"].String())
 }
 
-// distant are the seeds of further services, farther away. Each showed a wrong answer
-// when a rule of Run was left out: both repeats of atLimit, both margins of the meter,
+// distant are the seeds of further services, with longer network delays. Each got a wrong
+// answer when a rule of Run was left out: both repeats of atLimit, both margins of the meter,
 // and the repeat of a warm-up that a limit on requests refused.
 var distant = []uint64{34, 41, 50, 436, 682, 1395}
 
@@ -394,8 +394,9 @@ func TestOtherServices(t *testing.T) {
 	assert.LessOrEqual(t, unanswered["refused_requests_spend: no clear answer: which calls went through does not show it, or the key made other calls meanwhile"], 2)
 }
 
-// TestOtherCalls: where the key makes other calls, Run rarely takes the nearest way of
-// counting: each of these services got a wrong answer when it always did.
+// TestOtherCalls: if the key makes other calls, Run leaves open how a limit counts, unless one
+// way clearly fits best. Each of these services got a wrong answer when Run always took the
+// best fit.
 func TestOtherCalls(t *testing.T) {
 	for _, seed := range []uint64{2, 39, 67, 343} {
 		synctest.Test(t, func(t *testing.T) {
@@ -416,9 +417,9 @@ func TestOtherCalls(t *testing.T) {
 	}
 }
 
-// TestOtherLimits: a limit answers no question about another limit: that of a day,
-// whenever it is spent and however soon it opens, few calls a minute, and that of the
-// address.
+// TestOtherLimits: Run does not take another limit for the one that a question is about: a
+// limit per day, whenever it is spent and however soon it opens, a limit of few calls a minute,
+// and the limit of the address.
 func TestOtherLimits(t *testing.T) {
 	now := []time.Duration{0}
 	late := []time.Duration{0, 23 * time.Hour, 23*time.Hour + 56*time.Minute}
@@ -512,8 +513,8 @@ func TestWatchOtherServices(t *testing.T) {
 	assert.Len(t, seen, 11, "questions that a Watcher answers: %v", seen)
 }
 
-// TestWatchStates: what a Watcher learns of a stored provider key depends on the calls
-// before.
+// TestWatchStates: what a Watcher learns from a call about a stored provider key depends on the
+// calls before.
 func TestWatchStates(t *testing.T) {
 	clear, set, read, create := rawcall.ClearBYOK, rawcall.SetBYOK, rawcall.GetBYOK, rawcall.CreationWithKey
 	for _, tt := range []struct {
@@ -539,8 +540,8 @@ func TestWatchStates(t *testing.T) {
 	}
 }
 
-// TestWatchForgets: of more than 10,000 agents it forgets all. It counts 300 sights at
-// most, and an Observation is a copy.
+// TestWatchForgets: beyond 10,000 agents, a Watcher forgets all of them. It counts at most 300
+// sights, and an Observation is a copy.
 func TestWatchForgets(t *testing.T) {
 	calls := 0
 	w := observe.Watch(roundtrip.Func(func(req *http.Request) (*http.Response, error) {

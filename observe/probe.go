@@ -28,8 +28,8 @@ type probe struct {
 	latest      rawcall.Exchange  // the last exchange of the current question
 	skipped     time.Duration     // how far Advance has moved the target's clock
 	counted     []countedCall     // the calls by the target's key since emptyMinute
-	meter       *meter            // how the key's minute counts; nil: not known yet
-	reasons     map[string]string // by question: why it has no answer, although find went on
+	meter       *meter            // how the key's limit per minute counts; nil: not known yet
+	reasons     map[string]string // why a question has no answer, by its id; for questions that did not end find
 
 	warmUpsName any       // the limit_key of the limit on warm-ups; nil if the limit has refused no warm-up, or has no name
 	warmUpsOpen time.Time // when the limit on warm-ups opens, after it has refused one
@@ -57,10 +57,10 @@ type question struct {
 	// answers to probe.answer.
 	alsoAnswers []string
 	secondKey   bool // find needs a second key
-	// read returns the answer that a single exchange shows, whatever its call was made for;
-	// nil if it shows none. The members of objects from several calls make one answer. A
-	// Watcher reads every call that passes. A question whose answer depends on several calls
-	// has no read.
+	// read returns the answer that a single exchange shows, whatever its call was made for; nil
+	// if it shows none. If several calls show members of an object, these are merged into one
+	// answer. A Watcher reads every call that passes. A question whose answer depends on
+	// several calls has no read.
 	read func(x rawcall.Exchange) any
 }
 
@@ -123,8 +123,8 @@ func (p *probe) bound(id string, least, most int) {
 	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(p.latest), Seen: today(p.now())}
 }
 
-// lacks says what the question needs that target or budget do not have; "" if they have
-// everything.
+// lacks says what the question needs and the target or the budget does not have; "" if nothing
+// is missing.
 func (p *probe) lacks(q question) string {
 	price := q.costs
 	if p.target.Abilities != nil { // with Abilities, waits cost nothing

@@ -137,7 +137,7 @@ func errorNames(p *probe) (found any) {
 	if p.mustCall(rawcall.GetBYOK, 200).At("byok") == nil {
 		note(rawcall.BYOKWarmUp, 409, 503)
 	}
-	note(patching, 405, 404) // the last, since no section of the interface documents it
+	note(patching, 405, 404) // last, since no section of the interface documents it, so the answer may end the question
 	return found
 }
 
@@ -250,8 +250,9 @@ func readSMS(x rawcall.Exchange) any {
 // fits reports whether a creation with this body is accepted.
 func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body), 200, 400) }
 
-// lengthUnit sends texts whose length in code points differs from the length in UTF-16
-// units and in bytes, or only from the length in bytes.
+// lengthUnit sends 200 characters of two kinds to a field that may have 200. An emoji has two
+// UTF-16 units and four bytes: if it fits, the service counts code points. An é has one UTF-16
+// unit and two bytes: if it fits, the service counts UTF-16 units.
 func lengthUnit(p *probe) any {
 	for _, t := range []struct{ char, unit string }{{"😀", decisions.UnitPoints}, {"é", decisions.UnitUTF16}} {
 		if p.fits(`{"customer_ref":"` + strings.Repeat(t.char, 200) + `"}`) {
@@ -261,9 +262,9 @@ func lengthUnit(p *probe) any {
 	return decisions.UnitBytes
 }
 
-// metadataCap searches for the largest accepted size, from 8 characters, {"a":""}, to
-// 65,536. A refused call costs no creation, so it searches closer to the upper end: at
-// most eleven of the calls create an agent.
+// metadataCap searches for the largest accepted size, from 8 characters, {"a":""}, to 65,536. A
+// refused call costs no creation, so it searches closer to the upper end: at most twelve of the
+// calls create an agent.
 func metadataCap(p *probe) any {
 	const least, likely, most = 8, decisions.MetadataCap, 1 << 16
 	fits := func(n int) bool { return p.fits(rawcall.Metadata(n, "")) }
@@ -395,15 +396,15 @@ func fillMinute(p *probe) any {
 	return nil
 }
 
-// answerWindows finds out how the key's minute counts, and how many calls it allows.
-// first calls passed at once, and second in the next minute.
+// answerWindows finds out how the key's limit per minute counts calls, and how many it allows.
+// first is how many calls passed at once, second how many passed in the next minute.
 func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 	p.reasons["windows"] = "no clear answer: none of the ways of counting explains the calls, or more than one does"
 	if p.meter = fitMeter(p.counted, first); p.meter != nil {
 		p.answer("windows", p.meter.counting, refused)
 	}
 	if !p.isLimitOfKey(first) {
-		p.giveUp("no clear answer: the limit that refused calls may be that of the address")
+		p.giveUp("no clear answer: the limit that refused calls may be the address's limit")
 	}
 	switch {
 	case p.meter != nil:
@@ -455,11 +456,11 @@ func (p *probe) isLimitOfKey(limit int) bool {
 	return p.mustCall(rawcall.ReadUnknownAgent.By(rawcall.Another), 404, 429).Status == 404
 }
 
-// answerSeveral makes a warm-up while both the limit on warm-ups and the key's limit per
-// minute are used up. The name in the refusal shows which limit it means. If both limits
-// have the same name or none, the wait shows it.
+// answerSeveral makes a warm-up while both the limit on warm-ups and the key's limit per minute
+// are used up. The name in the refusal shows which limit it means. If both limits have the same
+// name or none, the length of the wait shows which limit it means.
 func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
-	const maxMinuteWait = 2 * time.Minute // a limit per minute that weighs the previous minute may name a wait of two
+	const maxMinuteWait = 2 * time.Minute // a limit per minute that weighs the previous minute may name a wait of two minutes
 	if p.warmUpsOpen.Sub(p.now()) < maxMinuteWait+time.Minute {
 		p.reasons["several_limits"] = "no clear answer: the limit on warm-ups was not spent for longer than three minutes"
 		return
@@ -480,7 +481,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 func spentByRefused(p *probe) any {
 	read := rawcall.ReadAgent
 	if p.meter == nil {
-		p.giveUp("no clear answer: it is not known how the minute counts")
+		p.giveUp("no clear answer: it is not known how the limit per minute counts")
 	}
 	p.emptyMinute()
 	unit := max(1, min(3, int(p.meter.limit)/20)) // 3: a smaller difference may be chance if a limit opens step by step

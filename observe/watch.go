@@ -53,7 +53,7 @@ const (
 	byokUnknown byokState = iota
 	byokNone
 	byokSet
-	byokUnclear // none was set, but then a creation sent a provider key, which the service may have stored
+	byokUnclear // none was set before a creation sent a provider key, which the service may have stored
 )
 
 // Bounds on the memory of a Watcher.
@@ -102,7 +102,7 @@ func (w *Watcher) Observation() *Observation {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var o Observation
-	text, _ := json.Marshal(w.o) // cannot fail, and nor does reading it back: it is what observe writes to files
+	text, _ := json.Marshal(w.o) // neither this nor reading it back fails: observe writes the same to files
 	_ = json.Unmarshal(text, &o)
 	return &o
 }
@@ -137,7 +137,7 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 	c := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), tokens: strings.Fields(authorization)}
 	c.tokens = slices.DeleteFunc(c.tokens, func(word string) bool { return strings.EqualFold(word, "Bearer") })
 	c.Call = call
-	if call.Name != rawcall.SendMessage.Name { // whose text teaches nothing
+	if call.Name != rawcall.SendMessage.Name { // the text of a message answers no question
 		req = c.watchBody(req)
 	}
 	return c, req
