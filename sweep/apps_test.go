@@ -26,8 +26,8 @@ type twin = func(e *sweep.Env, mended bool) error
 // and not its content, which may be a person's words or a key.
 const holds = "the application reported nothing, but the service holds something else than the baseline leaves "
 
-// apps are applications with one bug each, with the checks that find it and, here and
-// there, in which run, and applications in which nothing is wrong.
+// apps are applications with one bug each, with the checks that find the bug and sometimes the
+// run, and applications without a bug.
 var apps = []struct {
 	name string
 	find []string

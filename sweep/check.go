@@ -26,8 +26,8 @@ type Check string
 const (
 	// Swallowed: a call failed, no later call in the same execution made up for it, and the
 	// application reported nothing. A later call makes up for it if it has the same text or
-	// customer_ref. If the failed call has neither, a later call to the same endpoint and
-	// agent makes up for it. Creating an agent makes up for a missing agent. Reading an
+	// customer_ref. If the failed call has neither, a later call to the same endpoint and agent
+	// makes up for it. Creating an agent makes up for reading an agent that is gone. Reading an
 	// agent or the BYOK configuration makes up for a failed change of it. The calls of a
 	// restart come too late, because the failure was unknown until then. An Env.Point that
 	// failed is like a call: passing it later makes up for the failure.
@@ -60,24 +60,26 @@ const (
 	Lost Check = "lost"
 	// LostAgent: nobody knows an agent: its identifier is in no file and no file name of
 	// Env.Dir, and in no text of the application. The run has more such agents than the
-	// baseline. It is forgiven if a creation was in doubt, and the doubt was reported.
+	// baseline. It is forgiven if a creation was in doubt, and the doubt was reported. After a
+	// death it is checked only if the baseline keeps identifiers in Env.Dir.
 	LostAgent Check = "lost agent"
-	// Doubled: a text is in one agent's conversation, or a customer_ref among the agents,
-	// more often than in the baseline. It is forgiven if a call about it was in doubt and a
-	// report has its text, is the error of that call, or names no message at all. A call is
-	// in doubt if its outcome is unknown, or if its process died and the call had not
-	// failed. A creation is no longer in doubt once its agent's identifier is in a file of
-	// Env.Dir that the baseline has too.
+	// Doubled: a text is in one agent's conversation, or a customer_ref among the agents, more
+	// often than in the baseline. An agent whose identifier is in a report does not count. A
+	// double is forgiven if a call about it was in doubt and a report has its text, is the
+	// error of that call, or names no message at all. A call is in doubt if its outcome is
+	// unknown, or if its process died and the call had not failed. A creation is no longer in
+	// doubt once its agent's identifier is in a file of Env.Dir that the baseline has too.
 	Doubled Check = "doubled"
-	// Quota: one start of the scenario made more than nine times the requests of the
-	// baseline. Nine is for three tries of the application, each with three attempts of the
+	// Quota: one execution of the scenario made more than nine times the requests of the
+	// baseline. Nine allows three tries of the application, each with three attempts of the
 	// client. A request that is refused with 429 does not count, because it is not a failure
 	// and the client goes on waiting.
 	Quota Check = "quota"
 	// DeadKey: a goroutine that met 401 or 402 four times in a row sent another request.
 	DeadKey Check = "dead key"
-	// LostBYOK: a stored provider key was cleared and not replaced, or a provider key that the
-	// baseline has cleared is still stored. Truth finds a key that was never stored.
+	// LostBYOK: a stored provider key was cleared and not replaced; or a provider key that the
+	// baseline clears is still stored, and clearing it was not the last thing that the
+	// application tried. Truth finds a key that was never stored.
 	LostBYOK Check = "lost BYOK"
 	// Ends: the scenario takes too long in virtual time ([MaxVirtualTime]), makes
 	// requests without end, or stalls in real time ([Watchdog]).
@@ -89,12 +91,12 @@ const (
 	Leak Check = "leak"
 	// Secret: a text of the application shows the service key or a provider key.
 	Secret Check = "secret"
-	// Resumes: a day later, when the fault is over, calls fail, or the application reports
-	// an error instead of doing its work. It is forgiven if a creation is in doubt (see
-	// Doubled) and each start says so, with the creation's error or with a report that names
-	// no message: then somebody has to decide. After a death in the middle of a write it is
-	// forgiven only if the application also waits after a death that left the file
-	// unchanged.
+	// Resumes: a day later, when the fault is over, calls fail, or the application reports an
+	// error instead of doing its work. The second is forgiven if the application waits for
+	// somebody's decision: a creation is in doubt (see Doubled), this was reported, and the
+	// restart a day later also has a report that names no message. After a death in the middle
+	// of a write it is forgiven only if the application also waits after a death that left the
+	// file unchanged.
 	Resumes Check = "resumes"
 )
 
@@ -256,8 +258,8 @@ func (rec *record) keeps(id string) bool {
 	return false
 }
 
-// truth makes the check Truth. If the process died, the restarts have to do the work. They
-// may do some of it twice, which other checks judge, so only what is missing counts.
+// truth makes the check Truth. If the process died, the restarts have to do the work. They may
+// do some of it twice, which Doubled and LostAgent find, so here only what is missing counts.
 func (r *run) truth(found reportFunc) {
 	baseline, judged := r.records[0].baseline, r
 	if !r.died() {
@@ -302,7 +304,7 @@ func (r *run) lost(found reportFunc) {
 func (r *run) lostAgent(found reportFunc) {
 	kept := r.baselineRecords()[0].left
 	if r.died() && !slices.ContainsFunc(kept.state.ids, func(id string) bool { return strings.Contains(kept.dir.String(), id) }) {
-		return // the application stores no identifiers, so it cannot store that there may be an agent
+		return // the application stores no identifiers, so it could not know the agent after the death
 	}
 	lost, baselineCount := unknownAgents(r.records), func(stage int) int { return len(unknownAgents(r.baselineRecords()[:stage+1])) }
 	if len(lost) > r.allowedCount(baselineCount) && !r.doubtNamed(subject{spec.CreateAgent, ""}) {
@@ -321,22 +323,21 @@ func unknownAgents(records []*record) []string {
 	return slices.DeleteFunc(slices.Clone(left.state.ids), func(id string) bool { return strings.Contains(known, id) })
 }
 
-// awaitsDecision reports whether the application is right to stop: a creation is in
-// doubt, somebody has to decide, and the application says so at each start. After a death
-// in the middle of a write, it must also wait after the same death with an intact file.
+// awaitsDecision reports whether the application is right to stop: a creation is in doubt, so
+// somebody has to decide, and the application still says so at the end of the run. After a
+// death in the middle of a write, it must also wait after the same death with an intact file.
 // Otherwise it waits only because it cannot read the file.
 func (r *run) awaitsDecision() bool { return r.awaits() && (r.untorn == nil || r.untorn.awaits()) }
 
-// awaits reports whether the application may wait for somebody's decision, without regard
-// to torn files.
+// awaits is awaitsDecision for this run alone, without the comparison with an intact file.
 func (r *run) awaits() bool {
 	return r.doubtNamed(subject{spec.CreateAgent, ""}) && r.vagueReports(r.last()) > 0
 }
 
-// allowedCount returns how many items this run may leave. leaves returns how many the
-// baseline leaves at a stage. allowedCount allows the number that the baseline's first
-// execution leaves and, for each restart of this run, the most that one restart of the
-// baseline adds.
+// allowedCount returns how many items, such as copies of a message, this run may leave. leaves
+// returns how many the baseline has left after a stage. Allowed are those of the baseline's
+// first execution and, for each restart of this run, the most that one restart of the baseline
+// adds.
 func (r *run) allowedCount(leaves func(stage int) int) int {
 	maxAdded := 0
 	for stage := 1; stage < len(stages); stage++ {

@@ -36,7 +36,8 @@ type setup struct {
 	singleGoroutine bool // all calls come from the scenario's goroutine
 }
 
-// execution runs the scenario in a process, from its start to its end.
+// execution is one execution of the scenario: what a process of the application would do from
+// its start to its end.
 type execution struct {
 	*setup
 	name           string    // the name of its run, or of the first run that it belongs to
@@ -55,7 +56,7 @@ type execution struct {
 	mu            sync.Mutex // guards the fields below; update takes it
 	over          bool       // the fields below do not change any more
 	record        record
-	last          moment         // the newest moment that is not a torn state; collectTornLocked updates its folder
+	last          moment         // the newest moment between two writes; collectTornLocked updates its folder
 	names         map[string]int // how often each name was used
 	refusedInARow map[string]int // answers of 401 and 402 in a row, by goroutine
 	underWay      int            // requests that the service has not answered yet
@@ -81,7 +82,7 @@ func (x *execution) execute() *record {
 	x.record = record{baseline: x.baseline, stage: x.stage, dir: dir, maxRequests: baselineMaxRequests, maxLasted: baselineMaxTime}
 	x.record.left.seen = x.from.seen.clone()
 	if baseline := x.record.baselineExecutions(); baseline != nil {
-		x.record.maxRequests = 3 * 3 * max(1, baseline[0].requests, baseline[1].requests) // tries of the application, attempts of the client
+		x.record.maxRequests = 3 * 3 * max(1, baseline[0].requests, baseline[1].requests) // three tries of the application, with three attempts of the client each
 		x.record.maxLasted = max(baseline[0].lasted, baseline[1].lasted) + x.maxVirtualTime
 	}
 	done := make(chan struct{})
@@ -177,7 +178,7 @@ func (x *execution) client() (*agentmessaging.Client, error) {
 		agentmessaging.WithHTTPClient(&http.Client{Transport: &transport{x, fake.Direct()}}),
 		agentmessaging.WithObserver(x),
 		agentmessaging.WithClock(x.clock),
-		testoption.WithRandom(func() float64 { return 0.5 }).(agentmessaging.Option)) // so that all runs wait alike
+		testoption.WithRandom(func() float64 { return 0.5 }).(agentmessaging.Option)) // without random jitter, so that all runs wait for the same times
 	if err != nil {
 		return nil, err
 	}
@@ -284,10 +285,10 @@ func (x *execution) addMomentLocked(m moment) {
 // of a file.
 var randomPart = regexp.MustCompile(`[0-9a-f]{8,}(?:-[0-9a-f]{4,})*|\d{4,}`)
 
-// collectTornLocked adds the states that a death in the middle of the writes since its last
-// call would leave, and reports whether the folder has changed. Call it before you record
-// anything that came after these writes. onlyReported is for callers that come often: see
-// disk.Watch. Without collectMoments it costs nothing.
+// collectTornLocked adds the torn states since its last call: the states that a death in the
+// middle of a write would leave. It reports whether the folder has changed. Call it before you
+// record anything that came after these writes. onlyReported is for callers that come often:
+// see disk.Watch. Without collectMoments it costs nothing.
 func (x *execution) collectTornLocked(onlyReported bool) (changed bool) {
 	if !x.collectMoments {
 		return false
@@ -306,9 +307,9 @@ func (x *execution) collectTornLocked(onlyReported bool) (changed bool) {
 	return !maps.Equal(dir, before.dir)
 }
 
-// persistedLocked returns the state that would outlive the process now: dir, the present
-// state of the service, and the time. A request that is under way may be carried out at
-// any time, so then only a copy of the service keeps still. No new request can begin.
+// persistedLocked returns the state that would outlive the process now: dir, the present state
+// of the service, and the time. While a request is under way, the service may change at any
+// time, so the state is read from a copy of it. No new request can begin.
 func (x *execution) persistedLocked(dir disk.Image) persisted {
 	fake, left := x.record.fake, x.record.left
 	elapsed := x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)

@@ -9,8 +9,8 @@ import (
 // Finding is a check that a run failed.
 type Finding = finding
 
-// Collect takes what Test finds, in place of failing the test, and last of all
-// the summary, with nothing found.
+// Collect passes each report and its findings to a function, in place of failing the test. The
+// last call has the summary, without findings.
 func Collect(take func(report string, found []Finding)) Option {
 	return func(c *config) { c.collect = take }
 }
@@ -25,8 +25,8 @@ func Deadline(at time.Time) Option {
 	return func(c *config) { c.deadline = func(*testing.T) (time.Time, bool) { return at, true } }
 }
 
-// Faults tries these kinds of faults alone, for speed, and those that package faults
-// does not have. "dies" are all deaths.
+// Faults tries only these faults, for speed, and the faults that package faults does not have.
+// "dies" stands for all deaths.
 func Faults(names ...string) Option {
 	names = append(names, "agent_gone", "fails")
 	return func(c *config) { c.skip = func(fault string) bool { return !slices.Contains(names, fault) } }

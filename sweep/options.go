@@ -32,8 +32,8 @@ type config struct {
 	skip     func(fault string) bool              // skips a fault, for speed; "dies" means all deaths
 }
 
-// without switches a check off, for findings about these endpoints or, if there are none,
-// for all findings.
+// without is one use of the option Without: a check, and the endpoints for which it is off;
+// none means all.
 type without struct {
 	check     Check
 	endpoints []fakeserver.Endpoint

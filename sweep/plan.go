@@ -15,10 +15,10 @@ const (
 	fromOn    = "from_on" // from the call on, until the restart
 )
 
-// The faults that are not in package faults. agent_gone removes the agent before the
-// request.
+// The faults that are not in package faults: an Env.Point that returns an error, and an agent
+// that is removed before the request.
 var (
-	fails     = faults.Fault{Name: "fails", Description: "The application's own place fails."}
+	fails     = faults.Fault{Name: "fails", Description: "The application's own Env.Point returns an error."}
 	agentGone = faults.Fault{Name: "agent_gone", Description: "The agent is gone, for good.", Status: 404}
 )
 

@@ -146,7 +146,7 @@ func (rec *record) baselineExecutions() []*record {
 type moment struct {
 	name      string    // SendMessage_1/dies_arrived
 	when      string    // after SendMessage_1 had arrived
-	untornKey string    // for a torn state: the key of the state that a death before the write leaves
+	untornKey string    // for a death in the middle of a write: the key of the state that a death before the write leaves
 	left      persisted // the state that a restart finds
 	record    *record   // the record up to this moment
 }
@@ -164,7 +164,7 @@ func (rec *record) snapshot(m moment) *record {
 	return &r
 }
 
-// endLine makes a statement of a line without a line feed: the application has printed it.
+// endLine makes a statement of a last line that has no line feed.
 func (rec *record) endLine() {
 	if len(rec.unended) > 0 {
 		rec.statements = append(slices.Clip(rec.statements), statementOf(string(rec.unended), rec.left.errors))

@@ -15,9 +15,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
-// A cause groups failed runs with the same check and endpoint. For checks of a whole run
-// it also separates runs in which a process died from others, and runs without any
-// report from runs with one.
+// A cause groups failed runs with the same check and endpoint. For checks of a whole run, runs
+// with and without a death are separate causes, and so are runs with and without a report.
 type cause struct {
 	finding      finding // the finding of the first run
 	first        *run
@@ -207,7 +206,7 @@ func (rec *record) transcript(b *strings.Builder) {
 	}
 }
 
-// shorten returns the first and the last lines, because an application that never stops
+// shorten returns the first and the last ten lines, because an application that never stops
 // calling would fill pages.
 func shorten(lines []string) []string {
 	const ends = 10

@@ -44,7 +44,7 @@ func (p persisted) key() string { return p.state.key() + p.dir.String() }
 // state describes the data of the service.
 type state struct {
 	ids   []string       // identifiers of the agents that no plan removed
-	items map[string]int // how often the service holds a thing, such as a message: with its agent, and without numbers of the fake
+	items map[string]int // how often the service holds a thing, such as a message with its agent; the fake's numbers are left out, since they differ between runs
 	order map[string]int // the messages of each agent, in their order
 	// copies counts each subject. A text counts in the conversation that has it most often,
 	// a customer_ref among all agents that no plan removed.

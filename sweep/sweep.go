@@ -57,21 +57,21 @@ type sweep struct {
 	outOfTime   bool // runs are missing, because go test -timeout would have ended the test
 	missedPlans int  // plans whose fault hit no call
 	restored    bool // a restart found something in its folder
-	// deaths counts the moments at which a process died. untried of them had no run, because
-	// there were maxStates states already.
+	// deaths counts the deaths. untried counts the deaths that had no run, because there were
+	// maxStates states already.
 	deaths, untried int
 	faults          map[string]bool // the faults that hit a call, by name
 	causes          []*cause
 	started         time.Time
 }
 
-// Test proves that an application survives. It runs the scenario without faults and lists
-// its calls. Then it runs the scenario on a new fake once for each call and each fault
-// that can hit this call. It starts the scenario again half a minute, half an hour and a
-// day later on the state that was left. It also starts the scenario on every state that a
-// dying process leaves: before a request leaves, after the service has carried out the
-// request, after the answer has arrived, at each [Env.Point], and in the middle of
-// writing a file of Env.Dir. Restarts have deaths and faults too.
+// Test proves that an application survives. It runs the scenario without faults and lists its
+// calls. Then it runs the scenario on a new fake once for each call and each fault that can hit
+// this call. It starts the scenario again half a minute, half an hour and a day later on the
+// state that was left. It also starts the scenario on every state that a dying process leaves:
+// before a request leaves, after the service has carried out the request, after the answer has
+// arrived, at each [Env.Point], and in the middle of writing a file of Env.Dir. The first
+// restart after a death has deaths and faults too.
 //
 // The checks are the constants of type [Check]; all are on. They look at what the
 // application reported, and at what really happened to the service. Each cause is
@@ -154,9 +154,9 @@ func (s *sweep) runBaseline() {
 	s.runChecks(s.baseline)
 }
 
-// learnWhatVaries learns which words of a line vary even if nothing fails. It compares
-// the two runs without faults, and a third run in which each answer takes half a minute,
-// which shows the effect of waits.
+// learnWhatVaries learns which words of a line vary even if nothing fails. It compares the two
+// runs without faults, and a third run in which each answer takes half a minute: there, for
+// example, printed times differ.
 func (s *sweep) learnWhatVaries() {
 	s.t.Helper()
 	for stage := range stages {
@@ -194,7 +194,7 @@ func (s *sweep) mustPass(rec *record) {
 		fail("had to be ended", rec.ended)
 	case rec.stage == 0 && rec.misused != nil: // a restart may have nothing left to do
 		fail("misused Env.Fake", rec.misused.Error())
-	case wrong >= 0 && (rec.stage == 0 || rec.stage == lastStage): // in the stages between, a limit per hour may be used up
+	case wrong >= 0 && (rec.stage == 0 || rec.stage == lastStage): // in the restarts between these two, a limit per hour may be used up
 		fail("failed", rec.statements[wrong].text)
 	case rec.skipped:
 		s.t.Skip(rec.said())
@@ -244,8 +244,9 @@ func (s *sweep) finish(r *run, from persisted, stage int) {
 	s.runChecks(r)
 }
 
-// mustStop reports whether the sweep ends before all runs are tried. When go test -timeout is
-// over, the test binary would end without any report of the sweep.
+// mustStop reports whether the sweep must end before all runs are tried: too many runs have
+// stalled, or go test -timeout is nearly over. After that time the test binary would end
+// without any report of the sweep.
 func (s *sweep) mustStop() bool {
 	if deadline, has := s.deadline(s.t); has {
 		s.outOfTime = s.outOfTime || time.Until(deadline) < min(5*time.Second, deadline.Sub(s.started)/10)
@@ -291,7 +292,7 @@ func (s *sweep) runDeaths() {
 			// A report before the death can excuse the restart. So a death without a report needs
 			// a run, even if a death with a report left the same state.
 			if known := s.states[key]; known != nil && (dead.excused || !known.excused) {
-				s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same, so this one has no run")
+				s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same state, so this one has no run")
 				continue
 			}
 			if len(s.states) >= maxStates {
@@ -302,7 +303,7 @@ func (s *sweep) runDeaths() {
 			s.states[key] = &r
 			r.untorn = s.states[m.untornKey]
 			s.finish(&r, m.left, 1)
-			if s.stalls > 0 || s.outOfTime || m.untornKey != "" || len(dead.records) > 1 { // a third death shows nothing that a second does not show
+			if s.stalls > 0 || s.outOfTime || m.untornKey != "" || len(dead.records) > 1 { // a third death would show nothing new
 				continue
 			}
 			restarted := r.records[1]

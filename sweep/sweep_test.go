@@ -58,8 +58,8 @@ func run(t *testing.T, scenario func(*sweep.Env), opts ...sweep.Option) *swept {
 	return s
 }
 
-// checks returns the checks that found something: each alone, with the run, with what it
-// says.
+// checks returns the checks that found something, in three forms: alone, with the run, and with
+// the sentence.
 func (s *swept) checks() (found []string) {
 	for _, f := range s.found {
 		found = append(found, string(f.Check), string(f.Check)+" "+f.Plan, string(f.Check)+" "+f.Says)
@@ -76,8 +76,8 @@ func status(e *sweep.Env) {
 // once has each call try once, where retries are not the point.
 var once = sweep.ClientOptions(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
 
-// quick are for the applications. Parallel tests append to it: it has no room, so each
-// gets a copy.
+// quick are the options for the applications. Parallel tests append to it. Its capacity is its
+// length, so each append makes a copy.
 var quick = []sweep.Option{sweep.InBubble(), once, sweep.Faults("bad_request", "payment_required", "reply_lost", "dies")}
 
 // alive is quick without deaths, which take most of the time.
@@ -92,7 +92,7 @@ func TestFindsBugsWithoutFalseAlarms(t *testing.T) {
 	for _, app := range apps {
 		t.Run(app.name, func(t *testing.T) {
 			t.Parallel()
-			opts := alive // shows most bugs; what is right has to survive deaths too
+			opts := alive // enough for most bugs; an application without a bug has to survive deaths too
 			if app.find == nil || strings.Contains(strings.Join(app.find, ""), "dies") {
 				opts = quick
 			}
@@ -110,7 +110,7 @@ func TestFindsBugsWithoutFalseAlarms(t *testing.T) {
 	}
 }
 
-// Nine times the requests of the baseline are allowed, and one more is not. Those that are
+// Nine times the requests of the baseline are allowed, and one more is not. Requests that are
 // refused with 429 do not count.
 func TestQuota(t *testing.T) {
 	t.Parallel()
@@ -144,7 +144,8 @@ func TestTwoSweepsFindTheSame(t *testing.T) {
 	assert.Empty(t, run(t, five, sweep.Faults("limited_minute", "payment_required")).found, "the order does not matter where calls race, and each goroutine may send with a dead key")
 }
 
-// A report says where the process died, what the restart did, and shows no text.
+// A report says where the process died and what the restart did, and shows no text of a
+// message.
 func TestReportOfADeath(t *testing.T) {
 	t.Parallel()
 	again := reporting(after(tell("mine"), tell("mine")))

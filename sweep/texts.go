@@ -131,5 +131,5 @@ func (p patterns) maxCounts(lists ...[]statement) map[string]int {
 	return maxCount
 }
 
-// Statements with the same meaning have the same key.
+// key returns a text that is the same for statements with the same meaning.
 func (p patterns) key(t statement) string { return fmt.Sprint(t.kind, " ", p.normalized(t.text)) }

@@ -70,7 +70,7 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 // result.
 func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 	x.update(func() {
-		x.nameLocked(c, "unsent") // a call without a name has sent nothing
+		x.nameLocked(c, "unsent") // a call that has no name yet has sent nothing
 		c.AgentID = e.AgentID
 	})
 	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
@@ -238,7 +238,7 @@ func (t *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Resp
 		err = t.passTime(req.Context(), c, f.Duration)
 	}
 	if err != nil {
-		return nil, err // the body of an answer is in memory
+		return nil, err // an answer need not be closed: its body is in memory
 	}
 	return resp, nil
 }

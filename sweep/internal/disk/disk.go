@@ -1,11 +1,11 @@
 // Package disk copies the content of a folder at one moment. It also works out the
 // content that a process would leave if it died in the middle of its writes.
 //
-// A killed process loses nothing of a write that had returned. So the states between two
-// moments follow from the order of the changes: a file that is written in place can be
-// missing, empty or cut in half. Changes before it are complete, and changes after it
-// have not begun. If the old content is the beginning of the new content, only the added
-// part is cut. A file that is moved into place is never cut.
+// A killed process loses nothing of a write that had returned. So a death can leave one change
+// unfinished: a file that is written in place can be missing, empty or cut in half. Changes
+// before it are complete, and changes after it have not begun. If the old content is the
+// beginning of the new content, only the added part is cut. A file that is moved into place is
+// never cut.
 package disk
 
 import (
@@ -93,7 +93,7 @@ func (i Image) String() string {
 // because the kernel does not report all changes. Only one goroutine at a time may use a
 // Watch.
 type Watch struct {
-	Missed bool // some torn states are unknown, because the changes are
+	Missed bool // some torn states are unknown, because the changes that led to them are
 
 	dir string
 	events
@@ -168,7 +168,7 @@ func torn(before, after Image, changes []Change) (states []State, explained bool
 			}
 			now[c.Path] = whole
 		case Moved:
-			if _, there := now[c.From]; !there { // the kernel reports a move after it can be seen
+			if _, there := now[c.From]; !there { // the move can be seen before the kernel reports it
 				return nil, false
 			}
 			add("not yet in place")
