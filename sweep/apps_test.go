@@ -87,8 +87,8 @@ var apps = []struct {
 		return put(e, name, "sent")
 	}, "Ready")},
 	{"a refusal that is reported, and one that is not", []string{"lost SendMessage_1/bad_request/once", "lost SendMessage_1/payment_required/once"}, dropsTwice},
-	// Each message arrives or is named. A report that may be about any message excuses
-	// one, however often it is repeated; one that names a message excuses no other.
+	// Each message arrives or is named. A report that names no message excuses one message,
+	// however often it is repeated. A report that names a message excuses only that message.
 	{"one report for two messages", []string{"lost SendMessage_1/bad_request/from_on"}, broken(firstFailure)},
 	{"a report that names one message of two", []string{"lost SendMessage_1/bad_request/from_on"}, mended(firstFailure)},
 	{"the same answer for each message that is given up", nil, giveUp(func(e *sweep.Env, name string, err error) error {
@@ -179,18 +179,18 @@ func send(e *sweep.Env, id, s string) error {
 	return err
 }
 
-// put keeps a content below Dir, moved into place. It is where a link leads: a link is
-// never cut, so that there are fewer deaths to try than with a file.
+// put stores a content below Dir as the target of a symbolic link, and moves the link into
+// place. A link is never cut in half, so there are fewer deaths to try than with a file.
 func put(e *sweep.Env, name, content string) error {
 	link := filepath.Join(e.Dir, name)
-	_ = os.Remove(link + ".new") // of a process that died
+	_ = os.Remove(link + ".new") // left by a process that died
 	if err := os.Symlink(content, link+".new"); err != nil {
 		return err
 	}
 	return os.Rename(link+".new", link)
 }
 
-// get returns what put has kept; "" where there is nothing.
+// get returns the content that put has stored; "" if there is none.
 func get(e *sweep.Env, name string) string {
 	content, _ := os.Readlink(filepath.Join(e.Dir, name))
 	return content
@@ -245,7 +245,7 @@ func deliver(e *sweep.Env, id, name, s string) error {
 	})
 	_, err := e.Client.SendMessage(ctx, id, agentmessaging.MessageParams{Text: s})
 	switch {
-	case err == nil || errors.Is(err, agentmessaging.ErrBadRequest): // which it would be the next time too
+	case err == nil || errors.Is(err, agentmessaging.ErrBadRequest): // the next try would be refused too
 		return errors.Join(err, put(e, name, "sent"))
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return err
@@ -284,7 +284,7 @@ func welcome(deliver func(e *sweep.Env, id, name, s string) error, texts ...stri
 	}
 }
 
-// giveUp delivers texts, and does as the function says about one that fails.
+// giveUp delivers texts, and calls the function for a text that fails.
 func giveUp(failed func(e *sweep.Env, name string, err error) error, texts ...string) app {
 	return welcome(func(e *sweep.Env, id, name, s string) error {
 		if err := deliver(e, id, name, s); err != nil {
@@ -294,9 +294,9 @@ func giveUp(failed func(e *sweep.Env, name string, err error) error, texts ...st
 	}, texts...)
 }
 
-// notify sends a text to the agent that it keeps. Broken, it swallows the error.
+// notify sends a text to its stored agent. With the bug, it swallows the error.
 func notify(e *sweep.Env, mended bool) error {
-	e.Logger().Warn("no cache") // in each run, so it reports nothing
+	e.Logger().Warn("no cache") // in the baseline too, so it does not count as a report
 	id, err := agentOf(e)
 	if err == nil {
 		sent := forget404(e, send(e, id, "Your parcel has arrived."))
@@ -321,7 +321,7 @@ func varying(e *sweep.Env, mended bool) error {
 	return nil
 }
 
-// says asks for the status, waits a minute where that fails, and says what came of it.
+// says asks for the status, waits a minute if that fails, and prints the result.
 func says(timeout time.Duration, words func(took time.Duration, err error) string) app {
 	return func(e *sweep.Env) error {
 		begun := time.Now()
@@ -347,7 +347,7 @@ func lastFailure(e *sweep.Env, mended bool) error {
 	return nil
 }
 
-// tries stores a key until it works, at most so often.
+// tries stores a provider key until that works, but not more often than a maximum.
 func tries(most int) app {
 	return func(e *sweep.Env) (err error) {
 		for range most {
@@ -365,8 +365,8 @@ func store(e *sweep.Env, key agentmessaging.Secret) error {
 	return err
 }
 
-// looks reads the BYOK configuration after a store that failed, to learn whether the key is
-// stored all the same. Broken, it asks for the status in place of that.
+// looks reads the BYOK configuration after storing a key failed, to learn whether the key is
+// stored all the same. With the bug, it asks for the status instead.
 func looks(e *sweep.Env, mended bool) error {
 	failed := store(e, "sk-today")
 	if failed == nil {
@@ -382,8 +382,8 @@ func looks(e *sweep.Env, mended bool) error {
 	return err
 }
 
-// barred stores a provider key for a trial, and clears it. Broken, a key that it finds
-// stored bars its start.
+// barred stores a provider key for a trial, and clears it. With the bug, it refuses to start if
+// it finds a stored key.
 func barred(e *sweep.Env, mended bool) error {
 	config, err := e.Client.GetBYOK(e.Context())
 	if err == nil && config != nil && !mended {
@@ -426,11 +426,11 @@ func tell(ids ...string) app {
 	}
 }
 
-// save keeps an agent at its own point. Broken, it does not report that it could not.
+// save stores an agent at an Env.Point. With the bug, it does not report that this failed.
 func save(e *sweep.Env, mended bool) error {
 	_, err := created(e, func(id string) error {
 		err := e.Point("save")
-		if err != nil && mended { // a second try makes it good
+		if err != nil && mended { // a second try makes up for the failure
 			err = e.Point("save")
 		}
 		if err == nil {
@@ -498,8 +498,9 @@ func emptyFile(e *sweep.Env) error {
 	return errors.Join(err, forget404(e, send(e, string(id), "Your parcel has arrived.")))
 }
 
-// firstFailure reports at each start that a message failed, by its text or not, and is silent
-// about a second one. The text of the second is only a part of the first.
+// firstFailure reports at each start that a message failed, with its text or without, and does
+// not report a second message that failed. The text of the second is a part of the text of the
+// first.
 func firstFailure(e *sweep.Env, byName bool) error {
 	failed := map[bool]string{false: "a message could not be sent", true: "not sent: PreOrder 1, Order 10"}[byName]
 	if get(e, "failed") != "" {
@@ -513,7 +514,7 @@ func firstFailure(e *sweep.Env, byName bool) error {
 	}, "PreOrder 1, Order 10", "Order 1")(e)
 }
 
-// beginsAgain sends all messages again where one is in doubt, and says so. So the other
+// beginsAgain sends all messages again if one is in doubt, and says so. So the other message
 // arrives twice, though it was never in doubt.
 func beginsAgain(e *sweep.Env) error {
 	id := mine(e)
@@ -540,8 +541,8 @@ func rotateOnce(e *sweep.Env) error {
 	return put(e, "done", "yes")
 }
 
-// dropsTwice keeps one refusal to itself, and reports the others. The message is lost
-// either way. What it says at later starts varies, and excuses nothing.
+// dropsTwice reports all refusals but one. The message is lost either way. Its lines at later
+// starts vary, and excuse nothing.
 var dropsTwice = welcome(func(e *sweep.Env, id, name, s string) error {
 	if get(e, name) != "" {
 		e.Told("goes on in " + filepath.Base(e.Dir))
@@ -553,7 +554,7 @@ var dropsTwice = welcome(func(e *sweep.Env, id, name, s string) error {
 	return err
 }, "Ready")
 
-// unpaid asks five times for what the plan does not allow.
+// unpaid makes five calls that are answered 402.
 func unpaid(e *sweep.Env) error {
 	e.Fake.SetPlan(e.Fake.Key(), fakeserver.PlanPro)
 	_, err := e.Client.GetBYOK(e.Context())
@@ -566,8 +567,8 @@ func unpaid(e *sweep.Env) error {
 	return err
 }
 
-// broadcast sends one text to two customers, whose agents it keeps, each on a goroutine.
-// Which is first changes each time.
+// broadcast sends one text to two customers, whose agents it stores, each on its own goroutine.
+// The order changes each time.
 func broadcast(turn int) app {
 	return func(e *sweep.Env) (failed error) {
 		turn++
@@ -586,8 +587,8 @@ func broadcast(turn int) app {
 	}
 }
 
-// forgetsDoubt reports a doubt about a planned message at once, and a doubt about one that it
-// was sending only after a call. A death before that call leaves the same in both cases.
+// forgetsDoubt reports at once that a planned message is in doubt, and only after a call that a
+// message under way is in doubt. A death before that call leaves the same state in both cases.
 var forgetsDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
 	note, next := get(e, name), "sent"
 	switch note {
@@ -597,7 +598,7 @@ var forgetsDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
 		e.Told("in doubt: " + s)
 	}
 	err := put(e, name, next)
-	_, _ = e.Client.Status(e.Context()) // the line is up
+	_, _ = e.Client.Status(e.Context()) // asks whether the service is reachable
 	if note == "sending" {
 		e.Told("in doubt: " + s)
 	}
@@ -633,7 +634,7 @@ func fanOut(e *sweep.Env, texts ...string) {
 	all.Wait()
 }
 
-// numbered sends another text each time.
+// numbered sends a different text each time.
 func numbered() app {
 	n := 0
 	return func(e *sweep.Env) error {

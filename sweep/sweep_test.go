@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// swept is what a sweep did and found.
+// swept has the runs and the findings of a sweep.
 type swept struct {
 	plans   []string // in order
 	runs    map[string]*sweep.Run
@@ -44,7 +44,7 @@ type swept struct {
 	summary string
 }
 
-// run sweeps, and keeps what is found in place of failing the test.
+// run sweeps, and returns the findings in place of failing the test.
 func run(t *testing.T, scenario func(*sweep.Env), opts ...sweep.Option) *swept {
 	s := &swept{runs: map[string]*sweep.Run{}}
 	sweep.Test(t, scenario, append(opts, sweep.Collect(func(report string, found []sweep.Finding) {
@@ -73,7 +73,7 @@ func status(e *sweep.Env) {
 	e.Reports(err)
 }
 
-// once has each call try once, where retries are not the point.
+// once limits each call to one attempt, for tests that are not about retries.
 var once = sweep.ClientOptions(agentmessaging.WithRetry(agentmessaging.RetryPolicy{MaxAttempts: 1}))
 
 // quick are the options for the applications. Parallel tests append to it. Its capacity is its
@@ -121,8 +121,8 @@ func TestQuota(t *testing.T) {
 	assert.Empty(t, run(t, reporting(tries(2)), sweep.Faults("limited_minute")).found)
 }
 
-// Two sweeps of an application whose calls race try the same faults at the same calls,
-// and find the same. A call keeps its name in all runs, even after its agent is gone.
+// Two sweeps of an application whose calls race try the same faults at the same calls, and have
+// the same findings. A call keeps its name in all runs, even after its agent is gone.
 func TestTwoSweepsFindTheSame(t *testing.T) {
 	t.Parallel()
 	var tried [2][]string
@@ -181,8 +181,8 @@ func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	assert.NotContains(t, s.plans, "early_1/dies", "it leaves the same as SendMessage_1/dies_before")
 }
 
-// A process that dies in the middle of a write leaves the states of the second column. An image
-// is put back as it was.
+// A process that dies in the middle of a write can leave the states of the second column.
+// Restore writes an image back unchanged.
 func TestTornStates(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux says in which order files change")
@@ -283,9 +283,9 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 	assert.Contains(t, s.runs["CreateAgent_1/dies_arrived"].ToldAfter, "may have been created before")
 }
 
-// A scenario that uses env as its *testing.T reports by its assertions. Its goroutines
-// have the name of the run as a label, which the trace of a panic can show. It is not parallel:
-// it sets the environment, and measures what a line allocates.
+// A scenario that uses env as its *testing.T reports with assertions. Its goroutines have the
+// name of the run as a label, which the trace of a panic can show. It is not parallel: it sets
+// the environment, and measures what a line allocates.
 func TestEnvIsATB(t *testing.T) {
 	var cleaned []int
 	outside := os.Environ()
@@ -344,8 +344,8 @@ func TestAFaultLastsAsLongAsItsPlanSays(t *testing.T) {
 		"Status_1/bad_gateway/call":         "Status_1 Status_1 Status_1",
 		"Status_1/bad_gateway/from_on":      "Status_1 Status_1 Status_1 GetBYOK_1 GetBYOK_1 GetBYOK_1 CreateAgent_1 Status_2 Status_2 Status_2",
 		"Status_1/not_found/from_on":        "Status_1 Status_2",
-		"CreateAgent_1/bad_request/from_on": "CreateAgent_1", // what is wrong with a body is about its endpoint
-		"CreateAgent_1/limited_day/from_on": "CreateAgent_1", // no other of these lists 429
+		"CreateAgent_1/bad_request/from_on": "CreateAgent_1", // a wrong body says nothing about calls to other endpoints
+		"CreateAgent_1/limited_day/from_on": "CreateAgent_1", // the other endpoints here list no 429
 	} {
 		var attempts []string
 		for _, c := range runs[plan].Calls {
@@ -407,8 +407,8 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 
 var cache sync.Once
 
-// misuses are scenarios that Test refuses, or that only a separate process can show, with
-// the message.
+// misuses are scenarios that Test refuses, or that must fail in a separate process, with the
+// message.
 var misuses = map[string]struct {
 	scenario func(*sweep.Env)
 	says     string
@@ -457,7 +457,7 @@ var misuses = map[string]struct {
 
 func never(*sweep.Run) error { return errors.New("it never passes") }
 
-// gone asks for an agent that never was.
+// gone reads an agent that never existed.
 func gone(e *sweep.Env) error {
 	_, err := e.Client.GetAgent(e.Context(), "agent_of_yesterday")
 	return err
@@ -486,7 +486,7 @@ func TestChild(t *testing.T) {
 	t.Run("a bubble", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { sweep.Test(t, status) }) })
 }
 
-// Each misuse fails the test with its sentence, and the flag -run repeats single runs.
+// Each misuse fails the test with its message, and the flag -run repeats single runs.
 func TestMisuseIsReported(t *testing.T) {
 	t.Parallel()
 	out := child(t, "^TestChild$")

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A reset restores the state that the flags describe. The tests of the fake check what else
-// it does.
+// A reset restores the state that the flags describe. The tests of package fakeserver check its
+// other effects.
 func TestReset(t *testing.T) {
 	a := newAPI(t, "--plan=pro", "--latency=1ms", "--replies", tempFile(t, `[{"replies":[{"text":"from the file"}]}]`))
 	a.play(
@@ -32,7 +32,7 @@ func TestReset(t *testing.T) {
 	)
 }
 
-// A reset ends the calls under way, also those by hand, and they change nothing
+// A reset ends the calls under way, also those of POST calls, and they change nothing
 // afterwards.
 func TestResetEndsCalls(t *testing.T) {
 	a := newAPI(t)
@@ -45,7 +45,7 @@ func TestResetEndsCalls(t *testing.T) {
 		a.play(step{"POST /calls", `{"key":"key_000001","method":"POST","path":"/v1/agents","body":"{}"}`, 502, "its answer did not arrive whole"})
 	})
 	for strings.Count(a.get("/calls"), `"seq":0`) < 2 {
-		// each look is an HTTP call, in which the two go on
+		// each check is an HTTP call, during which the two calls go on
 	}
 	a.play(step{"POST /reset", "", 204, ""})
 	waiting.Wait()
@@ -73,8 +73,8 @@ func TestAwait(t *testing.T) {
 	waiting.Wait()
 }
 
-// A name that an attacker's site resolves to 127.0.0.1 reaches nothing, and neither do
-// a page of another site and what a form of one can send.
+// The program refuses a request under a name that an attacker's site resolves to 127.0.0.1, a
+// request of another site's page, and any request that a form there can send.
 func TestOtherSites(t *testing.T) {
 	a, issued := newAPI(t), 1
 	for header, want := range map[string]int{
@@ -103,8 +103,8 @@ func TestOtherSites(t *testing.T) {
 	a.play(step{"GET /calls?status=403", "", 200, `{"calls":[]}`}) // a refused call does not reach the fake
 }
 
-// On an address that others reach, the control interface asks for the token that was given or
-// made, and for nothing that looks like it. On loopback it asks for none.
+// On an address that other machines reach, the control interface accepts only the token that
+// was given or made. On loopback it needs no token.
 func TestToken(t *testing.T) {
 	a := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0")
 	token := a.startup.Token
@@ -125,7 +125,7 @@ func TestToken(t *testing.T) {
 	assert.Equal(t, "Bearer", refused.Header().Get("WWW-Authenticate"))
 	assert.Equal(t, []string{"no-store", "nosniff"}, []string{refused.Header().Get("Cache-Control"), refused.Header().Get("X-Content-Type-Options")})
 	assert.NotContains(t, refused.Body.String(), token)
-	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service needs its keys only
+	a.play(step{"GET /no/such", "", 401, ""}, step{"GET /v1/status", "", 200, ""}) // the service itself asks only for an API key
 
 	given := newAPI(t, "--allow-remote", "--addr=0.0.0.0:0", "--token=a-token-of-16-or-more")
 	assert.Empty(t, given.startup.Token, "a token that was given is not repeated")
@@ -187,7 +187,7 @@ func TestStream(t *testing.T) {
 	})
 }
 
-// A stream shows a call from its arrival on, again once its answer is out, and a
+// A stream shows a call when it arrives and again when its answer has ended, and sends a
 // heartbeat every 3 s.
 func TestStreamOfOneSlowCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -218,7 +218,7 @@ func (w slowWriter) Write(b []byte) (int, error) {
 
 func (w slowWriter) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
-// A reader that takes nothing keeps nobody waiting, and learns how many calls it missed.
+// A reader that takes nothing delays no call, and learns later how many calls it missed.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t, "--calls=10", "--limits=off")

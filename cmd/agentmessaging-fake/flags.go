@@ -25,8 +25,8 @@ import (
 // config holds the values of the flags and of the environment. openFake makes the fake
 // from it.
 type config struct {
-	// command is the word before the flags, or help or version from a flag; "" means to
-	// serve.
+	// command is the word before the flags, or "help" or "version" for --help or --version; ""
+	// means to serve.
 	command string
 	// addr is the host and port of --addr. The host may be a name, or empty.
 	addr string
@@ -149,8 +149,8 @@ func (c *config) readFlags(args []string, settings map[string]setting) error {
 	return nil
 }
 
-// readVariables reads the variables of the flags that are not given. An empty variable
-// counts as not set. An unknown variable with our prefix is refused, because its user has
+// readVariables reads the variables of the flags that are not given. An empty variable counts
+// as not set. An unknown variable with our prefix is refused, because somebody has probably
 // mistyped it and believes that it has an effect.
 func (c *config) readVariables(environ []string, settings map[string]setting) error {
 	options := c.options()
@@ -383,9 +383,9 @@ func callLimit(value string) (int, error) {
 	return n, nil
 }
 
-// ownFile takes the path of a file to write. It checks now whether the file can be
-// written, because at the end of the program it would be too late. The ready file would
-// replace the state.
+// ownFile takes the path of a file to write. It checks now whether the file can be written,
+// because at the end of the program it would be too late. --ready-file and --state must differ,
+// or the printed lines would overwrite the state.
 func (c *config) ownFile(path string) (string, error) {
 	switch {
 	case path == "":

@@ -41,8 +41,8 @@ var badFlags = []struct{ flag, want string }{
 	{"observe --nothing", "observe: flag provided but not defined: -nothing; observe --help lists the flags"},
 }
 
-// One sentence that names the flag and says what is allowed, without the
-// value: it may be a secret.
+// The error for a wrong flag is one sentence. It names the flag and says what is allowed. It
+// does not repeat the value, which may be a secret.
 func TestBadFlags(t *testing.T) {
 	broken := tempFile(t, `[{"replies":[]}]`)
 	mistyped := tempFile(t, `[{"replies":[{"text":"a"}]},{"replies":[{"text":"a"}],"match":{"endpoint":"GET /v1/statu"}}]`)
@@ -81,7 +81,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// Each flag has a variable, and the flag wins.
+// Each flag has a variable. If both are given, the flag counts.
 func TestEnvironment(t *testing.T) {
 	for _, o := range new(config).options() {
 		if o.name == "state" || o.name == "ready-file" {
@@ -114,7 +114,8 @@ func TestHelpAndVersion(t *testing.T) {
 	}
 }
 
-// --state saves at the end and is where a program begins, also after a reset.
+// --state saves the state at the end. The program starts with the state of the file, also after
+// a reset.
 func TestState(t *testing.T) {
 	path := tempFile(t, "")
 	a := newAPI(t, "--state", path)

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// api makes calls of all that the program serves.
+// api calls any path of the program.
 type api struct {
 	t       testing.TB
 	startup startupInfo
@@ -28,8 +28,8 @@ type api struct {
 	server  *http.Server  // it does not serve
 }
 
-// newAPI returns the program with these flags, without a socket and a goroutine. Most
-// tests need no more, and it can be used in a bubble.
+// newAPI returns the program with these flags, without a socket or a goroutine. That is enough
+// for most tests, and works in a bubble.
 func newAPI(t testing.TB, flags ...string) api {
 	t.Helper()
 	c, err := parse(append([]string{"--addr=127.0.0.1:0", "--log=off"}, flags...), nil)
@@ -52,7 +52,7 @@ func refused(t testing.TB, args []string, environment ...string) (int, string) {
 	return status, sentence
 }
 
-// ended runs the program; if it starts, it ends at once.
+// ended runs the program, which ends at once if it starts.
 func ended(t testing.TB, args []string, environment ...string) (status int, stderr, stdout string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -61,8 +61,7 @@ func ended(t testing.TB, args []string, environment ...string) (status int, stde
 	return status, errs.String(), out.String()
 }
 
-// tempFile returns the path of a file with this content, or for "" of one that is not
-// there.
+// tempFile returns the path of a file with this content. For "" the file does not exist.
 func tempFile(t testing.TB, content string) string {
 	path := filepath.Join(t.TempDir(), "file")
 	if content != "" {
@@ -99,10 +98,11 @@ func (a api) get(path string) string {
 	return a.play(step{"GET " + path, "", 200, ""})
 }
 
-// step is a call, and what it answers.
+// step is a call, and the answer that it must get.
 type step struct {
-	// call is a method and a path, of the control interface or from /v1/ on of the
-	// service. A call of the service has the first key, or the one that follows.
+	// call is a method and a path. A path that begins with /v1/ is of the service, any other of
+	// the control interface. A call of the service has the first key, unless another key
+	// follows the path.
 	call, body string
 	status     int
 	want       string // JSON that the answer holds, or a part of the reason; "": anything
@@ -150,8 +150,8 @@ func wantHeld(t testing.TB, s step, r *httptest.ResponseRecorder) {
 	}
 }
 
-// holds reports whether got has all that want has: each member of an object, and as
-// many elements of an array. A null is missing or null.
+// holds reports whether got has everything that want has: each member of an object, and as many
+// elements of an array. A null in want stands for null or a missing member.
 func holds(got, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
@@ -167,8 +167,8 @@ func holds(got, want any) bool {
 	return got == want
 }
 
-// record appends a call, in one write, to the file that the module tools/openapi names,
-// which holds each to openapi.yaml.
+// record appends a call, in one write, to the file that the module tools/openapi names. That
+// module compares each call with openapi.yaml.
 func record(t testing.TB, req *http.Request, rec *httptest.ResponseRecorder) {
 	name := os.Getenv("AGENTMESSAGING_FAKE_RECORD")
 	if name == "" {

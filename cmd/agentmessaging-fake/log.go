@@ -42,7 +42,6 @@ func newLog(form string, out io.Writer) func(fakeserver.Call) {
 // have the fields for programs. Its time is by the fake's clock, as in the control
 // interface.
 func logRecord(c fakeserver.Call) slog.Record {
-	// The message is for people, the attributes are for programs.
 	record := slog.NewRecord(c.Time, slog.LevelInfo, c.String(), 0)
 	record.AddAttrs(
 		slog.Int("seq", c.Seq), slog.String("trace_id", c.TraceID), slog.String("method", c.Method), slog.String("path", c.Path),

@@ -1,12 +1,12 @@
-// Agentmessaging-fake runs the Agent Messaging Service in memory as a program, for
-// applications in any language, without account and cost. It has an interface to control
-// it (/_fake/v1/openapi.yaml), and a page that shows the requests that an application
+// Agentmessaging-fake runs the Agent Messaging Service in memory as a program, for applications
+// in any language, without account and cost. It has a control interface, which
+// /_fake/v1/openapi.yaml describes, and a page that shows the requests that an application
 // really sent.
 //
 //	agentmessaging-fake [flags]          serve
 //	agentmessaging-fake version          print the version
 //	agentmessaging-fake help             list the flags
-//	agentmessaging-fake observe [flags]  how a service answers what the interface leaves open
+//	agentmessaging-fake observe [flags]  find out how a service answers what the interface leaves open
 //
 // Once it serves, it prints lines for a shell on standard output, and writes them to
 // --ready-file:
@@ -63,9 +63,9 @@ func runUntilSignal(debounce time.Duration) int {
 }
 
 // run runs the program without using the process, so that a test can call it. untilSignal
-// begins to wait for signals. run calls it after it has read the flags and their files, one
-// of which may be a pipe without a writer: before that, a signal ends the program. environ
-// holds "NAME=value", and the result is the exit status.
+// begins to wait for signals. run calls it after it has read the flags and their files. Until
+// then a signal ends the program at once, since reading may never end: a file may be a pipe
+// without a writer. environ holds "NAME=value", and the result is the exit status.
 func run(untilSignal func() context.Context, args, environ []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "observe" {
 		return runObserve(untilSignal(), args[1:], environ, stdout, stderr)

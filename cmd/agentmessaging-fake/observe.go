@@ -33,7 +33,8 @@ could not finish or did not see an answer that the baseline has.
                    times with byok=N in --budget
 `
 
-// observation is one run of observe: the paths of its flags, its budget and its target.
+// observation is one run of the command observe: the paths of its flags, its budget and its
+// target.
 type observation struct {
 	// The paths of --baseline and --out; "" if they are not given.
 	baseline, out string

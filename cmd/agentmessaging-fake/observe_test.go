@@ -30,7 +30,7 @@ func observed(t *testing.T, args []string, opts ...fakeserver.Option) (status in
 	return status, out.String(), problems.String(), fake
 }
 
-// TestObserve: one command finds, keeps and compares, as a cron job would.
+// TestObserve: one command asks, keeps earlier answers and compares, as a cron job uses it.
 func TestObserve(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "observed.json")
 	cron := []string{"--out", file, "--baseline", file}
@@ -64,8 +64,8 @@ func answerIn(t *testing.T, file, id string) string {
 	return string(found.Decisions[id].Answer)
 }
 
-// TestObserveResumes: what the file has an answer to is not asked again, and all
-// findings are printed.
+// TestObserveResumes: a question that the file answers is not asked again, and all findings are
+// printed.
 func TestObserveResumes(t *testing.T) {
 	file := tempFile(t, `{"format":1,"decisions":{"status":{"answer":"earlier"}}}`)
 	_, stdout, _, fake := observed(t, []string{"--out", file, "--byok"})

@@ -16,7 +16,7 @@ const wholeAgent = `{"key":"key_000001","agent_id":"a b %","status":"paused","cr
 	"system_prompt":"p","customer_ref":"c","metadata":{"k": [1, {"n": null}]},"sms":{"mode":"managed","phone_number":"+1"},
 	"llm":{"mode":"byok","tier":"smart","model":"m","provider":"openai","base_url":"https://x","label":"l"}}`
 
-// dialogues are calls one after the other, to a server each.
+// dialogues are series of calls, each series to a new server.
 var dialogues = map[string][]step{
 	"agents": {
 		{"POST /agents", wholeAgent, 201, wholeAgent},
@@ -33,7 +33,7 @@ var dialogues = map[string][]step{
 		{"DELETE /agents/agent_000002", "", 204, ""},
 		{"GET /agents/agent_000002", "", 404, "no agent has this identifier"},
 		{"POST /agents", `{"key":"key_000002","agent_id":"agent_000004"}`, 201, ""},
-		{"POST /agents", `{"key":"key_000002"}`, 201, `{"agent_id":"agent_000005"}`}, // the next that was never given
+		{"POST /agents", `{"key":"key_000002"}`, 201, `{"agent_id":"agent_000005"}`}, // the next number that no agent had
 		{"GET /agents", "", 200, `{"agents":[{"agent_id":"a b %"},{"agent_id":"agent_000004"},{"agent_id":"agent_000005"}],"total":3}`},
 	},
 	"conversation": {
@@ -169,8 +169,8 @@ var dialogues = map[string][]step{
 
 const scripted = `{"match":{"agent_id":"a","key":"key_000001","text_containing":"hi"},"replies":[{"text":"one","warnings":["w"],"status":null,"code":null,"reason":null},{"status":404,"code":"odd","reason":"r","text":null,"warnings":null}],"times":3}`
 
-// The calls of a dialogue, made one after the other, are answered as its steps say. It is
-// the year 2000, as in each bubble.
+// Each call of a dialogue gets the answer of its step. The clock is in the year 2000, as in
+// each bubble.
 func TestDialogues(t *testing.T) {
 	for name, steps := range dialogues {
 		t.Run(name, func(t *testing.T) {
@@ -254,8 +254,8 @@ func TestRefusals(t *testing.T) {
 	assert.Less(t, testing.AllocsPerRun(10, status), few+100, "no call asks what a refused rule matches")
 }
 
-// Whatever is sent to all routes at once, with a reset among them, is answered as
-// documented: no panic, and no race.
+// If all routes are called at once, a reset among them, each call gets a documented answer: no
+// panic, and no race.
 func FuzzBodies(f *testing.F) {
 	steps := slices.Concat(slices.Collect(maps.Values(dialogues))...)
 	steps = append(steps, refusals...)

@@ -41,9 +41,8 @@ type program struct {
 	startup  startupInfo
 }
 
-// serve runs until ctx ends, drains, and saves the state. It returns the exit status.
-// The signals of main end ctx; an error of the listener and, with --until-eof, the end of
-// standard input end serving too.
+// serve serves until ctx ends, the listener fails or, with --until-eof, standard input ends.
+// Then it drains and saves the state. A signal ends ctx. serve returns the exit status.
 func serve(ctx context.Context, c *config, stdout, stderr io.Writer) int {
 	p, err := start(c, stderr)
 	if err != nil {

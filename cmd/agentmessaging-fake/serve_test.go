@@ -37,7 +37,7 @@ func TestServe(t *testing.T) {
 	assert.Equal(t, 403, a.send("GET", "/", "", "Host: evil.example").Code)
 }
 
-// The lines are for a shell, whatever the key is.
+// A shell can read the printed lines, whatever characters the key has.
 func TestWhatIsPrinted(t *testing.T) {
 	_, _, printed := ended(t, []string{"--addr=:0", "--key=it's$HOME"})
 	assert.Regexp(t, `^export AGENT_MESSAGING_BASE_URL=http://127\.0\.0\.1:\d+
@@ -53,7 +53,7 @@ $`, printed)
 		string(startupInfo{"b", "k", "p", "c", "t", "v", 7}.text(true)), "with --json")
 }
 
-// A port that is taken is an error of the start, with the advice to take another.
+// If the port is taken, the program does not start, and advises to take another.
 func TestPortInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -63,7 +63,7 @@ func TestPortInUse(t *testing.T) {
 	assert.Contains(t, sentence, "in use; give an address of this machine such as 127.0.0.1:8460, where port 0 picks a free one")
 }
 
-// A line for each call, without the key and the text of the message.
+// The log has a line for each call, without the key and the text of the message.
 func TestLog(t *testing.T) {
 	for _, form := range []string{"text", "json", "auto", "off"} {
 		a := newAPI(t, "--log", form, "--key=cnry-service-key")
@@ -87,8 +87,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Each file of the page is served with its type, and nothing else is. What the browser
-// must not do holds for each answer, whatever it is.
+// Each file of the page is served with its type, and no other file is served. Every answer has
+// the headers that restrict the browser.
 func TestPage(t *testing.T) {
 	a := newAPI(t)
 	for call, want := range map[string]string{

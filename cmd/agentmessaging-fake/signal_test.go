@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asProgram makes the test binary run as the program. It holds how long further signals
-// count as the first.
+// asProgram is the variable that makes the test binary run as the program. Its value is the
+// debounce of runUntilSignal.
 const asProgram = "TEST_AS_AGENTMESSAGING_FAKE"
 
 func TestMain(m *testing.M) {
@@ -31,8 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process starts the program as another process. Nobody reads its log any more once it
-// serves.
+// process starts the program as another process. Once the program serves, nobody reads its log.
 func process(t *testing.T, same time.Duration, args ...string) (*exec.Cmd, api) {
 	t.Helper()
 	self, err := os.Executable()
@@ -51,8 +50,8 @@ func process(t *testing.T, same time.Duration, args ...string) (*exec.Cmd, api) 
 	return cmd, a
 }
 
-// A call that is under way gets its answer, streams end, and the state is saved, also
-// where the signal comes twice, as from timeout, and where the log has no reader.
+// After a signal, a call under way gets its answer, streams end, and the state is saved. This
+// also holds if the signal comes twice, as from timeout, and if the log has no reader.
 func TestSignalsDrain(t *testing.T) {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP) // where the tests run under nohup, the process must not inherit it
 	for _, end := range []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP} {
@@ -76,7 +75,7 @@ func TestSignalsDrain(t *testing.T) {
 	}
 }
 
-// Under nohup the end of the terminal is not the end of the program.
+// Under nohup the program goes on after its terminal is closed.
 func TestNohup(t *testing.T) {
 	signal.Ignore(syscall.SIGHUP) // for the process too
 	defer signal.Reset(syscall.SIGHUP)

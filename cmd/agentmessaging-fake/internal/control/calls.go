@@ -48,8 +48,8 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	if q.Has("search") {
 		all = append(all, bySearch(q.Get("search")))
 	}
-	// The key is not in rules.Match, which takes only keys: calls may also have the labels
-	// missing and unknown.
+	// The key is not read by rules.Match, which knows only issued keys: a call may also have
+	// the label missing or unknown.
 	if label := q.Get("key"); q.Has("key") {
 		if _, _, known := s.admin.KeyLabeled(label); !known && label != fakeadmin.KeyMissing && label != fakeadmin.KeyUnknown {
 			q.Refuse("key: %s", noSuchKey)
@@ -83,7 +83,7 @@ var statusOrClass = regexp.MustCompile(`^([1-5]xx|[1-5]\d\d|0)$`)
 func bySearch(typed string) fakeserver.Matcher {
 	words := strings.Fields(strings.ToLower(typed))
 	return fakeserver.Where(func(c fakeserver.Call) bool {
-		// String has Why, key and trace identifier.
+		// String has the Why, the key and the trace identifier of the call.
 		shown := strings.ToLower(strings.Join([]string{
 			c.String(), c.URL, c.Address, c.Code, c.Reason, fmt.Sprint(c.Header, c.Sent.Header),
 			withoutEscapes(c.Body), withoutEscapes(c.Sent.Body), withoutEscapes(c.ReplyBody),
@@ -178,7 +178,7 @@ func (s *Server) forgetCalls(*request) (any, error) {
 	return nil, nil
 }
 
-// writeCalls writes all kept calls, each in a line, for a file.
+// writeCalls writes all kept calls as JSON Lines, to be stored in a file.
 func writeCalls(fake *fakeserver.Server, w io.Writer) error { return fake.WriteCalls(w) }
 
 // makeCall makes a call of the service. The call is like any other: it counts against

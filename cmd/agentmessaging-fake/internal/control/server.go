@@ -56,8 +56,8 @@ type Server struct {
 	// started is the start of the program. GET info has it, so that clients notice a
 	// restart.
 	started time.Time
-	// fake and admin are the same fake: fake has the methods for tests, and admin the
-	// methods for this program only.
+	// fake and admin reach the same fake: fake has the methods for tests, and admin the methods
+	// for this program only.
 	fake  *fakeserver.Server
 	admin fakeadmin.Admin[fakeserver.Call]
 	feed  feed
@@ -120,8 +120,8 @@ func readReplies(raw []byte) ([]rules.Script, error) {
 	return []rules.Script{one}, err
 }
 
-// applyOptions makes the rules of the options and reads the state of StartFrom, at the
-// start and again after a reset. So after a reset, the fake is as the flags made it.
+// applyOptions makes the rules of the options and reads the state of StartFrom, at the start
+// and again after a reset. So a reset brings back the state that the flags ask for.
 func (s *Server) applyOptions() error {
 	s.rules = rules.NewSet(s.fake)
 	for i, r := range s.replies {

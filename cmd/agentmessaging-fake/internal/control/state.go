@@ -25,7 +25,7 @@ func (s *Server) issueKey(_ *request, body struct {
 }) (any, error) {
 	text := s.fake.IssueKey(fakeserver.KeyOptions{Plan: body.Plan, NotDashboard: body.Dashboard != nil && !*body.Dashboard})
 	keys := s.admin.Keys()
-	k := keys[len(keys)-1] // no other handler runs meanwhile
+	k := keys[len(keys)-1] // still the new key, since no other handler runs meanwhile
 	return map[string]any{"label": k.Label, "key": text, "plan": k.Plan, "dashboard": k.Dashboard}, nil
 }
 

@@ -47,9 +47,9 @@ func (f *feed) current() (changes map[string]int, changed <-chan struct{}) {
 }
 
 const (
-	heartbeat     = 3 * time.Second        // between comments; without any, the page takes the connection for dead
+	heartbeat     = 3 * time.Second        // between comments; if none comes, the page assumes that the connection is broken
 	checkInterval = 500 * time.Millisecond // between two checks for calls that are under way
-	writeTimeout  = 30 * time.Second       // for a reader that takes nothing; it can connect again
+	writeTimeout  = 30 * time.Second       // for a reader that takes nothing: the program closes its connection, and it can connect again
 )
 
 // stream answers with the events from now on, as server-sent events: call for each call,
@@ -181,9 +181,9 @@ func (es *eventStream) sendAgain(seq int) bool {
 	return true
 }
 
-// event writes one event. Go's JSON holds no line feed but the one at its end. The empty
-// line after that ends the event. event writes to w directly, because eight readers of
-// long texts would need eight copies of them.
+// event writes one event. Go's JSON holds no line feed but the one at its end. The empty line
+// after that ends the event. event writes to w directly, because each reader of long texts
+// would otherwise need a copy of them.
 func (es *eventStream) event(name string, data any) {
 	es.write("event: " + name + "\ndata: ")
 	_ = json.NewEncoder(es.w).Encode(data)

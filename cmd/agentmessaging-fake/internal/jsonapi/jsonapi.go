@@ -93,7 +93,7 @@ func Write(w http.ResponseWriter, status int, value any) {
 
 // Read reads a request whole, with a body of at most maxBytes bytes. Its query may have the
 // parameters that allowed lists, separated by spaces. A parameter that is unknown, empty or
-// given twice is refused. Otherwise a mistyped filter would pass everything.
+// given twice is refused: if it were ignored, a mistyped filter would let every call through.
 func Read(w http.ResponseWriter, r *http.Request, allowed string, maxBytes int64) (q Query, body []byte, err error) {
 	if q.Values, err = url.ParseQuery(r.URL.RawQuery); err != nil {
 		return q, nil, errors.New("query: must be names and values, URL encoded")
@@ -121,8 +121,8 @@ func notAllowed(name string, allowed []string) string {
 	return fmt.Sprintf("%q is not allowed; allowed: %s", printable.Name(name), list)
 }
 
-// readBody requires the type JSON, because a form of another site can send other types
-// without a preflight request, but not this type. A request without a body needs no type.
+// readBody requires the type JSON. A form on another site can send some other types without a
+// preflight request, but not this one. A request without a body needs no type.
 func readBody(w http.ResponseWriter, r *http.Request, maxBytes int64) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {

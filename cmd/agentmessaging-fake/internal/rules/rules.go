@@ -49,8 +49,8 @@ type Injection struct {
 	Conditions
 }
 
-// Conditions say on which calls a rule acts. If Times, Nth, Chance and the From of a
-// fault are combined, the rule acts on a call that all of them allow.
+// Conditions say on which calls a rule acts. If several of Times, Nth, Chance and the From of a
+// fault are set, the rule acts only on calls that all of them allow.
 type Conditions struct {
 	Match Match `json:"match"`
 	// Times is how often the rule acts at most; nil means no limit.
@@ -344,8 +344,8 @@ func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	return err
 }
 
-// lostBy is the fault in the member how of lose_reply. Such a fault loses no reply itself,
-// or a long body could hold thousands, each in the one before.
+// lostBy is the fault in the member how of lose_reply. It must not be a lose_reply itself:
+// otherwise a long body could nest thousands of them.
 type lostBy struct{ Fault }
 
 // UnmarshalJSON makes the fault.
@@ -441,7 +441,7 @@ func parseFault(raw []byte, inner bool) (f Fault, _ error) {
 		return f, err
 	}
 	if given["how"] != nil {
-		given["how"] = m.How.written // without its nulls too
+		given["how"] = m.How.written // the inner fault without its nulls, too
 	}
 	f.Fault = kind.fault(m)
 	f.written, _ = json.Marshal(given)
