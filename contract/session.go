@@ -133,8 +133,8 @@ func (s *session) runStep(st step) error {
 	return nil
 }
 
-// unchecked stands in a failure before the case's own rule, if the case ended before it could
-// check that rule.
+// unchecked begins the last line of a failure, which names the case's own rule, if the case
+// ended before it could check that rule.
 const unchecked = "before this rule could be checked "
 
 // failure returns the error of the first problem: the broken rule, what is wrong, and the

@@ -15,8 +15,8 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// On a full disk only a message that was sent is in doubt, and every line stays readable.
-// Half a line that could not be cut off is ignored, even if a decision follows it.
+// On a full disk, only a message that was sent is in doubt, and each whole line stays readable.
+// If half a line could not be cut off, it is ignored, even if a decision follows it.
 func TestDiskFull(t *testing.T) {
 	const decision = `{"message":1,"st` + `{"message":1,"state":"sent"}` + "\n"
 	var old syscall.Rlimit

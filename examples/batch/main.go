@@ -117,7 +117,7 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 		switch e := event.(type) {
 		case agentmessaging.RequestStart: // an interrupt ends every wait, but no request
 			return context.WithoutCancel(ctx)
-		case agentmessaging.AttemptEnd: // so that the message is not in doubt while it waits for the next attempt, maybe for a minute
+		case agentmessaging.AttemptEnd: // without this note the message would be in doubt while it waits for the next attempt, maybe for a minute
 			if e.Verdict == agentmessaging.VerdictNotDone {
 				_ = j.note(record{Message: n, State: planned}) // if this note fails, every later note fails too
 			}
@@ -132,7 +132,7 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 	switch {
 	case err == nil:
 		return j.note(record{Message: n, State: sent, Detail: reply.Text})
-	case errors.As(err, &invalid) && invalid.Field == "text": // else the agent's id is wrong, for all messages
+	case errors.As(err, &invalid) && invalid.Field == "text": // otherwise the agent's id is wrong, which is about all messages
 		return j.note(record{Message: n, State: refused, Detail: err.Error()})
 	case errors.Is(err, agentmessaging.ErrBadRequest): // if the reason is not this message, the next ones are refused too: stop
 		err = errors.Join(err, j.note(record{Message: n, State: refused, Detail: err.Error()}))
@@ -142,7 +142,7 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 
 // The states of a message.
 const (
-	planned = ""         // also if the journal has no line; the service certainly does not have the message
+	planned = ""         // also if the journal has no line for it; the service certainly does not have the message
 	inDoubt = "in doubt" // the message's request may have left
 	sent    = "sent"
 	refused = "refused" // the service, or the client, does not accept the text
@@ -171,7 +171,7 @@ func openJournal(path string) (*journal, error) {
 		return nil, err
 	}
 	j.size = int64(len(lines))
-	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // a crash leaves half a line; nothing was done after it
+	lines = lines[:bytes.LastIndexByte(lines, '\n')+1] // leaves out half a line, which a crash may leave: the program did not act on it
 	for line := range bytes.Lines(lines) {
 		var r record
 		// A record may follow half a line without a line break. Its first characters are in

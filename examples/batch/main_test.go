@@ -40,7 +40,7 @@ func TestInterrupted(t *testing.T) {
 		agent := fake.AddAgent(fake.Key(), fakeserver.Agent{}).ID
 		path := filepath.Join(t.TempDir(), "texts")
 		require.NoError(t, os.WriteFile(path, []byte("\ufeffslow\r\n\r\ntwo\r\nthree\r\n"), 0o600))
-		require.ErrorIs(t, run(t.Context(), client, "", path), agentmessaging.ErrInvalid) // decides about no message
+		require.ErrorIs(t, run(t.Context(), client, "", path), agentmessaging.ErrInvalid) // a wrong agent id leaves every message planned
 		fake.Inject(fakeserver.Latency(3*time.Second), fakeserver.ByText("slow"))
 		fake.Inject(fakeserver.RateLimited("40"), fakeserver.ByTextContaining("t")).Times(2)
 
@@ -71,8 +71,8 @@ func TestStopsAtA400(t *testing.T) {
 	assert.LessOrEqual(t, len(fake.Calls()), workers)
 }
 
-// The messages that wait for a decision are named in their order. So is a message whose decision
-// has a state that the program does not know: it is not sent, and must not be lost.
+// The messages that wait for a decision are named in order. A message whose decision has an
+// unknown state is named too: it is not sent, and must not be lost.
 func TestUndecided(t *testing.T) {
 	j := journal{states: map[int]string{10: inDoubt, 9: refused, 4: "planned", 3: sent, 2: inDoubt, 1: planned}}
 	assert.Regexp(t, `^message 2: in doubt; .*\nmessage 4: planned; .*\nmessage 9: refused; .*\nmessage 10: in doubt; .*$`, j.undecided().Error())

@@ -21,29 +21,30 @@ const Schema = `CREATE TABLE outbox (
 	state    TEXT NOT NULL DEFAULT 'planned',
 	since    INTEGER NOT NULL DEFAULT 0)` // seconds since 1970
 
-// Recover marks messages as in doubt that have been in the state sending for longer than
-// age, because a crash has left them in this state. A program that sends alone calls
-// Recover when it starts, with an age of 0. If several processes send, each calls it
-// every few minutes, with an age longer than the time of a request (WithTimeout: 5
-// minutes) and the difference of their clocks together.
+// Recover marks messages as in doubt that have been in the state sending for at least age: a
+// crash has left them in this state. A program that sends alone calls Recover when it starts,
+// with an age of 0. If several processes send, each calls it every few minutes, with an age
+// longer than the time of a request (WithTimeout: 5 minutes) and the difference of their clocks
+// together.
 func Recover(ctx context.Context, db *sql.DB, age time.Duration) error {
 	_, err := db.ExecContext(ctx, `UPDATE outbox SET state = 'in doubt' WHERE state = 'sending' AND since <= ?`, time.Now().Add(-age).Unix())
 	return err
 }
 
-// errChanged is the error of a note if another worker has changed the state of the
-// message.
+// errChanged is the error of note if another worker has changed the state of the message.
 var errChanged = errors.New("another worker has changed its state")
 
-// SendNext sends the oldest planned message. It returns [sql.ErrNoRows] if there is none.
-// It also returns nil if the message is refused, or if another worker sends it first. But it
-// returns an ErrBadRequest, because a provider key that is missing may be the reason. Any
-// number of workers, in any number of processes, may call it for one table.
+// SendNext sends the oldest planned message. It returns [sql.ErrNoRows] if there is none. It
+// also returns nil if the client or the service refuses the message, or if another worker sends
+// it first. The exception is a 400: SendNext returns ErrBadRequest, because the reason may be a
+// missing provider key, and not this message. Any number of workers, in any number of
+// processes, may call it for one table.
 //
-// If the outcome is unknown, the database fails or the process dies, the message stays in
-// the state sending or in doubt. After any other error its state is planned, and the next
-// call begins with it. The end of ctx ends a wait, but not a request that has left. So a
-// program that cancels ctx on SIGTERM and waits for SendNext leaves nothing in doubt.
+// If the outcome is unknown, the database fails or the process dies, the message stays in the
+// state sending or in doubt. After an ErrBadRequest its state is refused. After any other error
+// its state is planned, and the next call begins with it. The end of ctx ends a wait, but not a
+// request that has left. So a program that cancels ctx on SIGTERM and waits for SendNext leaves
+// nothing in doubt.
 func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) error {
 	m, err := oldestPlanned(ctx, db)
 	if err != nil {
@@ -62,7 +63,7 @@ func SendNext(ctx context.Context, db *sql.DB, client *agentmessaging.Client) er
 	case errors.Is(err, agentmessaging.ErrOutcomeUnknown):
 		return errors.Join(err, m.note(ctx, "in doubt"))
 	case errors.Is(err, agentmessaging.ErrInvalid),
-		errors.Is(err, agentmessaging.ErrNotFound) && errors.As(err, &answer) && answer.Code != "": // without a code, a proxy has answered
+		errors.Is(err, agentmessaging.ErrNotFound) && errors.As(err, &answer) && answer.Code != "": // an answer without a code comes from a proxy
 		err = nil
 		_ = m.note(ctx, "refused")
 	case errors.Is(err, agentmessaging.ErrBadRequest): // if the reason is not this message, the next ones are refused too: stop

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 )
 
-// The state of each message in the end fits what the agent has received.
+// In the end, the state of each message agrees with what the agent has received.
 func TestStates(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
 	db, agent := table(t, fake, "waits a minute", "is refused", "loses its reply", "meets a proxy", "finds no agent", "has left when the program ends", "waits a day")

@@ -342,7 +342,8 @@ func telemetry(b *testing.B, sampler sdktrace.Sampler, meters otelmetric.MeterPr
 	return withOptions(agentmessaging.WithObserver(observer))
 }
 
-// discard is a slog handler that drops records. slog does not make those below its level.
+// discard is a slog handler that drops records. slog does not even make a record below the
+// handler's level.
 type discard slog.Level
 
 func (d discard) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.Level(d) }

@@ -71,7 +71,7 @@ func TestPagesCompile(t *testing.T) {
 				continue
 			}
 			config := types.Config{Importer: imports, GoVersion: "go1.25", Error: func(err error) {
-				unused := err.(types.Error).Soft // an unused name: the excerpt leaves its use to the reader
+				unused := err.(types.Error).Soft // an unused name is allowed: an excerpt may leave out where it is used
 				assert.True(t, unused && !whole, "%s", err)
 			}}
 			_, _ = config.Check("block", fset, []*ast.File{file}, nil)
@@ -145,7 +145,8 @@ func TestWhoImportsWhom(t *testing.T) {
 	}
 }
 
-// complete returns a block as a whole file. line is where the block begins.
+// complete returns a block as a whole file, and reports whether the block was one already. line
+// is the directive that names the page and the line of the block.
 func complete(block, line string) (file string, whole bool) {
 	if strings.HasPrefix(block, "package ") {
 		return line + block, true
@@ -388,7 +389,7 @@ func TestErrorsPage(t *testing.T) {
 	}
 }
 
-// The page has the names that sweep prints.
+// The page about sweeps has all names that sweep prints.
 func TestSweepPageNamesEveryFault(t *testing.T) {
 	page := read(t, "docs/sweep.md")
 	for _, f := range append(faults.All(), faults.Fault{Name: "agent_gone"}, faults.Fault{Name: "fails"}) {

@@ -18,8 +18,8 @@ type Event struct {
 // is done or lost.
 type Kind int
 
-// The kinds. The last four, accepted calls from elsewhere and operations of the store,
-// belong to no Load.
+// The kinds. The last four belong to no Load: an accepted call from elsewhere, and the
+// operations of the store.
 const (
 	Accepted Kind = iota
 	Refused

@@ -52,9 +52,9 @@ func (l limit) counts(e *spec.Endpoint) bool {
 	return l.Counts == "" || e.Counts(spec.Counted(l.Counts), false)
 }
 
-// allowed returns the quota that pacers could use between from and to. It is the number
-// of messages that the service accepts if a caller without latency sends one whenever
-// there is room, from begins on.
+// allowed returns the quota that pacers could use between from and to: the number of messages
+// that an unused service accepts if a caller without latency sends one whenever there is room,
+// from begins on.
 func (s *service) allowed(begins, from, to time.Duration) (accepted int) {
 	for now := begins; now < to; {
 		wait := s.call(spec.SendMessage, now)
@@ -80,7 +80,7 @@ type Rule interface {
 // Models are the models that allow all calls of a window at once.
 var Models = []Model{Fixed, FromUse, Log, Bucket, Counter}
 
-// Strict are the models that do not.
+// Strict are the models that allow only some of a window's calls at once.
 var Strict = []Model{Burst, Leaky}
 
 // Fixed windows follow the clock.

@@ -15,7 +15,7 @@ import (
 // Store is a pacer.Store in memory that can fail like a server.
 type Store struct {
 	*server
-	pass func(travel time.Duration) error // takes a message across the network of the process that uses the store
+	pass func(travel time.Duration) error // takes a message across the network of the process that uses the store; fails if the process was killed
 	note func(Event)
 }
 

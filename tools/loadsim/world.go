@@ -53,16 +53,15 @@ const (
 	Elsewhere
 )
 
-// Load is a kind of calls. Either the workers of each process make these calls one after
-// the other, or the calls come at random times, at a rate per minute for all processes
-// together.
+// Load is a stream of calls of one kind. Either workers in each process make them one after the
+// other (Workers), or they come at random times (PerMinute, for all processes together).
 type Load struct {
 	Class     Class
 	Call      *spec.Endpoint // GetAgent, CreateAgent; nil: SendMessage
 	Workers   []int          // the number in each process; the last number is for all later processes
 	Calls     int            // the calls of each worker; 0: until the end
 	Begin     time.Duration  // when the workers begin
-	Every     time.Duration  // the time between two calls of a worker
+	Every     time.Duration  // the pause of a worker after each call
 	PerMinute float64
 }
 

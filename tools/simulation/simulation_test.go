@@ -20,7 +20,7 @@ import (
 
 var updateDocs = flag.Bool("update-docs", false, "run each row with all seeds, and write the measured tables into README.md, and the picture")
 
-// The runs make much garbage and keep little of it.
+// The runs make much garbage and keep little memory, so rarer collections save time.
 func init() { debug.SetGCPercent(400) }
 
 // TestTargets compares the figures of each row with their targets, and the page with the
@@ -61,9 +61,10 @@ func section(t *testing.T, file, name, text string) string {
 	return begin + shown
 }
 
-// measure runs the scenarios of a row, and returns its figures as text. CI has time for one
-// seed, and of a row with several plans for every third run, which are all models and plans. Of
-// a row without seeds it runs the first and the last.
+// measure runs the scenarios of a row, and returns its figures as text. CI has less time. Of a
+// row with seeds it runs one seed, and if the row has several plans only every third run, which
+// still covers each model and each plan. Of a row without seeds it runs the first and the last
+// run.
 func (row target) measure(t *testing.T) (words []string) {
 	seeds, every := max(1, row.seeds), 1
 	switch {

@@ -21,11 +21,11 @@ type (
 type target struct {
 	name    string
 	runs    []scenario
-	seeds   int             // how many seeds each run is repeated with; 0: only the run's own seed
+	seeds   int             // how many times each run is repeated, each time with another seed; 0: once, with its own seed
 	classes []loadsim.Class // the classes to measure; nil: all
 	want    bounds
 
-	ideal string // what a bound should be, and why it is not; "": each is what it should be
+	ideal string // an ideal bound, and why the row does not reach it; "" if all bounds are ideal
 }
 
 // bounds are the figures that a row shows, each with its bound.

@@ -105,7 +105,7 @@ func enableSMS(ctx context.Context, client *agentmessaging.Client, agentID strin
 func TestLostReply(t *testing.T) {
 	client, fake := agentmessagingtest.New(t)
 	agent := fake.AddAgent(fake.Key(), fakeserver.Agent{})
-	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())) // the agent reads the message, the reply is lost
+	fake.Inject(fakeserver.LoseReply(fakeserver.ResetConnection())) // the agent gets the message, the reply is lost
 
 	_, err := client.SendMessage(t.Context(), agent.ID, agentmessaging.MessageParams{Text: "Two chairs, please."})
 	require.ErrorIs(t, err, agentmessaging.ErrOutcomeUnknown)

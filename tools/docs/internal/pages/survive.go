@@ -16,7 +16,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep"
 )
 
-// SurviveNot sweeps the first bot of the page, which has bugs.
+// SurviveNot sweeps the first bot of docs/sweep.md, which has bugs.
 func SurviveNot(t *testing.T) { sweepBot(t, firstAnswer) }
 
 func sweepBot(t *testing.T, answer func(_ context.Context, _ *agentmessaging.Client, _ *slog.Logger, file, question string) error) {
@@ -38,7 +38,7 @@ func sweepHandler(t *testing.T) {
 	}, sweep.InBubble())
 }
 
-// Survive runs the applications with every fault and every death.
+// Survive sweeps the applications of the pages, which must pass.
 func Survive(t *testing.T) {
 	t.Run("askHandler", sweepHandler)
 	t.Run("enableSMS", func(t *testing.T) {
