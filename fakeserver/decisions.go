@@ -24,7 +24,8 @@ type Decision struct {
 	Inferred bool   // Like's observation has only bounds: the answer is the number between the bounds that is nearest to Default
 }
 
-// Decisions returns how this fake answers each open question of the interface.
+// Decisions returns how this fake answers the open questions of the interface that WithDecision
+// can change.
 func (s *Server) Decisions() []Decision {
 	own, inForce := answersOf(defaultBehavior), answersOf(s.config.behavior)
 	all := make([]Decision, len(decisions.All))

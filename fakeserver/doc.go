@@ -90,17 +90,18 @@
 //
 // # Where the interface is silent
 //
-// The interface leaves open the order of checks, what a refused call spends, error
-// identifiers, the form of identifiers and times, and more. There the fake decides.
-// Decisions lists every decision, WithDecision changes one, and Like takes the decisions
-// from the file that observe.Run wrote about a service.
+// The interface leaves open the order of checks, what a refused call spends, error identifiers,
+// the form of identifiers and times, and more. There the fake decides. Decisions lists the
+// decisions that can be changed, WithDecision changes one, and Like takes them from the file
+// that observe.Run wrote about a service. docs/fake.md of this module also lists the fixed
+// decisions.
 //
-// By default a call is checked in this order: route 404, method 405, key 401, plan 402,
-// request limits 429, permission 403, body 400, agent 404, state 503 and 409, operation
-// limits 429. A warm-up with a wrong body has no mode, so a key that is not
-// dashboard-issued gets 400 for it and not 403. Request limits count every call to an
-// endpoint that may answer 429, once it has passed the checks before them; operation limits
-// count only creations, BYOK sets or warm-ups.
+// By default a call is checked in this order: route 404, method 405, key 401, plan 402, request
+// limits 429, permission 403, body 400, agent 404, state 503 and 409, operation limits 429. A
+// warm-up with a wrong body has no mode, so a key that is not dashboard-issued gets 400 for it
+// and not 403. Request limits count every call to an endpoint that may answer 429, once it has
+// passed the checks before them; operation limits count only creations, BYOK sets or warm-ups
+// that succeed.
 //
 // A call that a limit refuses spends nothing. A 429 from a ReplyFunc, or from a fault in
 // LoseReply, comes after the service accepted the call, so the call has spent its limits. A 429

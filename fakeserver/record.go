@@ -49,10 +49,10 @@ type Call struct {
 	// Sent is the answer that the client got.
 	Sent Sent `json:"sent"`
 
-	// Status, Code, Reason, Member, LimitKey and ReplyBody are the answer that the
-	// service decided. The client got it, unless a fault replaced or lost it. Status
-	// is 0 if the service did not decide: a fault acted instead, or a callback
-	// panicked.
+	// Status, Code, Reason, Member, LimitKey and ReplyBody are the answer that the service
+	// decided. The client got it, unless a fault replaced or lost it. Status is 0 if the
+	// service did not decide: a fault acted instead, a callback failed, or the client left
+	// before the call arrived.
 	Status    int    `json:"status"`
 	Code      string `json:"code,omitempty"`       // the error of an error's body
 	Reason    string `json:"reason,omitempty"`     // the reason of an error's body

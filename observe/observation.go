@@ -27,10 +27,10 @@ type Observation struct {
 	// Decisions are the findings by the id of their question, such as
 	// "metadata_cap".
 	Decisions map[string]Finding `json:"decisions"`
-	// Limits are the limits that Run measured, by the fake's names. Run measures
-	// "key_minute", the requests that a key may make in a minute. The number is too small if
-	// the key made other calls during the run. With one key, Run cannot tell a limit of the
-	// address from the key's limit, unless it is about 120 (interface 8.1).
+	// Limits are the limits that Run measured, by the fake's names. Run measures "key_minute",
+	// the requests that a key may make in a minute. The number is too small if the key made
+	// other calls during the run. With only one key, Run takes a limit of about 120 for the
+	// limit of the address (interface 8.1), and any other limit for the key's.
 	Limits map[string]int `json:"limits,omitempty"`
 	// Traffic counts observations of a Watcher that answer no question, such as "POST
 	// /v1/agents 200" or "member region of POST /v1/agents 200".

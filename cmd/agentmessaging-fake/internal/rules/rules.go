@@ -70,7 +70,8 @@ type Conditions struct {
 // Active is a rule in force, or a rule that has acted as often as it may. It stays in the
 // list until it is removed, so that a test can ask how often it has acted.
 type Active struct {
-	// ID is the kind and a number, such as fault_000001. No later rule gets the same ID.
+	// ID is the kind and a number, such as fault_000001. No later rule of the Set gets the same
+	// ID. A reset makes a new Set, whose numbers begin again at 1.
 	ID string `json:"id"`
 	// Name is the Go call of a fault, such as LoseReply(Hang()); "" for a script.
 	Name string `json:"name,omitempty"`
@@ -188,7 +189,7 @@ func (r Injection) active() (*Active, error) {
 // at a time may use it; package control holds its lock.
 type Set struct {
 	fake *fakeserver.Server
-	// count is how many rules of each kind were made, so that no ID is used twice.
+	// count is how many rules of each kind were made, so that the Set uses no ID twice.
 	count map[Kind]int
 	rules []*Active
 }
