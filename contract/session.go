@@ -280,7 +280,7 @@ func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 func (s *session) pause(wait time.Duration, why string) error {
 	if s.target.Abilities == nil {
 		if wait > s.shared.wait {
-			return skipped(fmt.Sprintf("%s: %v, of %v of waiting that are left", why, wait, s.shared.wait))
+			return skipped(fmt.Sprintf("%s: it needs a wait of %v, and the budget has %v left", why, wait, s.shared.wait))
 		}
 		s.shared.wait -= wait
 	}
@@ -357,7 +357,7 @@ func (s *session) problems(a answer, st step) []problem {
 		digits := strings.Trim(a.Header.Get("Retry-After"), "0123456789") == ""
 		all = append(all,
 			problem{condition(a.Status), problemUnless(ok && wait > 0, "Retry-After names no wait in seconds")},
-			problem{rule("RFC 9110, 10.2.3", "Retry-After is a date or a whole number of seconds."), problemUnless(digits, "Retry-After is no whole number")})
+			problem{rule("RFC 9110, 10.2.3", "Retry-After is a date or a whole number of seconds."), problemUnless(digits, "Retry-After is not a whole number")})
 	}
 	if s.target.Decisions {
 		all = append(all, decisionProblems(a, st)...)

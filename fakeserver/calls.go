@@ -123,7 +123,7 @@ func (s *Server) droppedCalls() int {
 func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]Call, error) {
 	checkContext("AwaitCalls", ctx)
 	if n < 1 {
-		misuse("AwaitCalls", "%d calls cannot be waited for; at least 1", n)
+		misuse("AwaitCalls", "n is %d; it must be at least 1", n)
 	}
 	checkMatchers("AwaitCalls", matchers)
 	var mu sync.Mutex // guards found, to which the goroutines of later calls append

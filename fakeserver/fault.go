@@ -212,8 +212,8 @@ func Latency(d time.Duration) Fault {
 // LoseReply(Answer(504, "")) is a gateway that timed out. Any other fault panics.
 func LoseReply(how Fault) Fault {
 	if how.f == nil || how.f.phase != insteadOfCall {
-		misuse("LoseReply", "%v is no way to lose a reply; "+
-			"Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection are", how)
+		misuse("LoseReply", "%v cannot lose a reply; "+
+			"Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection can", how)
 	}
 	lost := *how.f
 	lost.name, lost.phase = "LoseReply("+how.f.name+")", onTheReply
@@ -282,7 +282,7 @@ func characters(text string) string {
 // 200, net/http would wait for another answer.
 func checkStatus(method string, status int) {
 	if status < 200 || status > 599 {
-		misuse(method, "%d is no status from 200 to 599", status)
+		misuse(method, "%d is not a status from 200 to 599", status)
 	}
 }
 

@@ -111,7 +111,7 @@ func decodeState(r io.Reader) (*stateFile, error) {
 	wrongType := json.Unmarshal(raw, f) // a value of a wrong type stays zero
 	switch {
 	case !json.Valid(raw):
-		return nil, fmt.Errorf("not one JSON document, so no state of a fake, or not all of one (%d bytes)", len(raw))
+		return nil, fmt.Errorf("not the state of a fake, or only a part of one: it is not one whole JSON document (%d bytes)", len(raw))
 	case f.Format != stateFormat:
 		return nil, errors.New("not the state of a fake: its format is not " + stateFormat)
 	case f.Version != stateVersion:
@@ -121,7 +121,7 @@ func decodeState(r io.Reader) (*stateFile, error) {
 	// sum covers.
 	state, _, _ := bytes.Cut(raw, []byte(sumMember))
 	if string(bytes.TrimSpace(raw[len(state):])) != sumOf(state) {
-		return nil, errors.New("the state is damaged, or was edited: it is not what its sha256 was computed from")
+		return nil, errors.New("the state is damaged, or was edited: its sha256 does not match")
 	}
 	if wrongType != nil || slices.Contains(f.Keys, nil) || slices.Contains(f.Agents, nil) { // and the sum was computed again
 		return nil, errors.New("the state was edited: a value has a type that WriteState does not write")

@@ -199,13 +199,13 @@ func TestReadStateRefuses(t *testing.T) {
 		return fmt.Sprintf(`%s,"sha256":"%x"}`, state, sha256.Sum256([]byte(state)))
 	}
 	for given, want := range map[string]string{
-		"": "not one JSON document", file[:len(file)-5]: "or not all of one", file + "{}": "not one JSON document",
+		"": "not one whole JSON document", file[:len(file)-5]: "or only a part of one", file + "{}": "not one whole JSON document",
 		"[]": "not the state of a fake", `{"log":{}}`: "its format is not agentmessaging-fake-state",
 		strings.Replace(file, `"version":1`, `"version":2`, 1):    "the state has version 2; this fake reads version 1",
 		strings.Replace(file, `"traces":5`, `"traces":"5"`, 1):    "the state is damaged, or was edited",
-		strings.Replace(file, `"plan":"pro"`, `"plan":"byok"`, 1): "it is not what its sha256 was computed from",
-		strings.Replace(file, `"plan":"pro",`, ``, 1):             "it is not what its sha256 was computed from",
-		strings.TrimSuffix(file, "}\n") + `,"keys":[null]}`:       "it is not what its sha256 was computed from",
+		strings.Replace(file, `"plan":"pro"`, `"plan":"byok"`, 1): "its sha256 does not match",
+		strings.Replace(file, `"plan":"pro",`, ``, 1):             "its sha256 does not match",
+		strings.TrimSuffix(file, "}\n") + `,"keys":[null]}`:       "its sha256 does not match",
 		signed(`"keys":[`, `"keys":[null,`):                       "a value has a type that WriteState does not write",
 		signed(`"agent_list":[`, `"agent_list":[null,`):           "a value has a type that WriteState does not write",
 		signed(`"traces":5`, `"traces":"5"`):                      "a value has a type that WriteState does not write",

@@ -211,7 +211,7 @@ func TestShowsNoSecret(t *testing.T) {
 	})
 	o, err := observe.Run(t.Context(), target, plenty)
 	require.NoError(t, err)
-	assert.Contains(t, o.Decisions["error_names"].NotAsked, "its value is no identifier")
+	assert.Contains(t, o.Decisions["error_names"].NotAsked, "its value is not an identifier")
 	for _, text := range []string{string(rawcall.JSONOf(o)), o.Markdown()} {
 		for _, secret := range []string{fake.Key(), part, "Jw4", "Ada"} {
 			assert.NotContains(t, text, secret, secret)
@@ -391,7 +391,7 @@ func TestOtherServices(t *testing.T) {
 		})
 	}
 	assert.Greater(t, answers, near*25, "answers; not answered: %v", unanswered)
-	assert.LessOrEqual(t, unanswered["refused_requests_spend: no clear answer: which calls went through does not show it, or the key made other calls meanwhile"], 2)
+	assert.LessOrEqual(t, unanswered["refused_requests_spend: no clear answer: the calls that went through do not show it, or the key made other calls meanwhile"], 2)
 }
 
 // TestOtherCalls: if the key makes other calls, Run leaves open how a limit counts, unless one

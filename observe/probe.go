@@ -98,7 +98,7 @@ func (p *probe) askWithin(q question) (why string) {
 	p.answer(q.id, answer, p.latest)
 	missing := "which does not show it"
 	if q.read != nil {
-		missing = "but its value is no identifier, so it is not kept"
+		missing = "but its value is not an identifier, so it is not kept"
 	}
 	return fmt.Sprintf("no clear answer: %s %s answered %d, %s", p.latest.Method, p.latest.Path, p.latest.Status, missing)
 }
@@ -226,7 +226,7 @@ func (p *probe) fillLimit(maxCalls int, c rawcall.Call) (passed int, refused raw
 func (p *probe) callOnce(c rawcall.Call) rawcall.Exchange {
 	switch limit := p.budget; {
 	case p.spent.Requests >= min(p.maxRequests, limit.Requests):
-		p.giveUp("no clear answer within the requests that it may take")
+		p.giveUp("no clear answer within the requests that the question may take")
 	case p.spent.Creations > limit.Creations || p.spent.BYOKSets > limit.BYOKSets || p.spent.WarmUps > limit.WarmUps:
 		p.giveUp("needs a larger budget: calls went through that should have been refused")
 	}
@@ -284,7 +284,7 @@ func (p *probe) wait(d time.Duration) {
 		p.target.Abilities.Advance(d)
 		p.skipped += d
 	case p.spent.Wait+d > p.budget.Wait:
-		p.giveUp("needs %v of waiting, of %v that are left", d.Round(time.Second), (p.budget.Wait - p.spent.Wait).Round(time.Second))
+		p.giveUp("needs %v of waiting; the budget has %v left", d.Round(time.Second), (p.budget.Wait - p.spent.Wait).Round(time.Second))
 	default:
 		p.spent.Wait += d
 		select {

@@ -275,14 +275,14 @@ func metadataCap(p *probe) any {
 		}
 		if fits(most) {
 			p.bound("metadata_cap", most, 0)
-			p.giveUp("the cap is larger than the search goes")
+			p.giveUp("the cap is above the largest size that was tried")
 		}
 		low, high = likely, most+1
 	}
 	low = largest(low, high, fits)
 	if low < least {
 		p.bound("metadata_cap", 0, low)
-		p.giveUp("the cap is smaller than the search goes")
+		p.giveUp("the cap is below the smallest size that was tried")
 	}
 	return low
 }
@@ -501,7 +501,7 @@ func spentByRefused(p *probe) any {
 	p.fillLimit(int(p.meter.limit)+10, read)
 	spent := p.meter.fitSpent(p.counted, kinds)
 	if spent == nil {
-		p.giveUp("no clear answer: which calls went through does not show it, or the key made other calls meanwhile")
+		p.giveUp("no clear answer: the calls that went through do not show it, or the key made other calls meanwhile")
 	}
 	return spent
 }

@@ -24,7 +24,7 @@ type twin = func(e *sweep.Env, mended bool) error
 
 // holds is the beginning of a finding of Truth, which names the kind of thing that differs
 // and not its content, which may be a person's words or a key.
-const holds = "the application reported nothing, but the service holds something else than the baseline leaves "
+const holds = "the application reported nothing, but the service is in another state than after the baseline "
 
 // apps are applications with one bug each, with the checks that find the bug and sometimes the
 // run, and applications without a bug.

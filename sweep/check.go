@@ -275,7 +275,7 @@ func (r *run) truth(found reportFunc) {
 		differs = cmp.Or(differs, firstDifference(got.order, want.order, false))
 	}
 	if differs != "" {
-		found(Truth, nil, "the application reported nothing, but the service holds something else than the baseline leaves (%s)", differs)
+		found(Truth, nil, "the application reported nothing, but the service is in another state than after the baseline (%s)", differs)
 	}
 }
 

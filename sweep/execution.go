@@ -260,7 +260,7 @@ func (x *execution) stopLocked(why string) {
 
 // overdueLocked stops a scenario that takes too long.
 func (x *execution) overdueLocked(elapsed time.Duration) {
-	x.stopLocked("it has taken " + elapsed.Round(time.Second).String() + " of virtual time by then")
+	x.stopLocked("it had taken " + elapsed.Round(time.Second).String() + " of virtual time")
 }
 
 // moment records the state that the process would leave if it died now.
@@ -367,7 +367,7 @@ func (x *execution) deadlocked() {
 	case x.finished:
 		x.record.leaked = goroutinesLabelled(x.label)
 	default:
-		x.stall("waits for what never comes")
+		x.stall("waits for something that never comes")
 	}
 }
 

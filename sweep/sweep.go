@@ -101,7 +101,7 @@ func Test(t *testing.T, scenario func(*Env), opts ...Option) {
 	case err != nil:
 		t.Fatalf("sweep: %v", err)
 	case inBubble():
-		t.Fatal("sweep: Test is called inside of a bubble. Call it outside, with the option InBubble: each run then has a bubble")
+		t.Fatal("sweep: Test is called inside a bubble. Call it outside, with the option InBubble: each run then has its own bubble")
 	}
 	s.watch = disk.NewWatch()
 	defer s.watch.Close()

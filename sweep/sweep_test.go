@@ -390,8 +390,8 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 	}{
 		`(?s)not ended in 7s .*let it wait with Env.Fake.Sleep.*sweep_test.go`: {func(*sweep.Env) { ring(); select {} }, false, sweep.Watchdog(7 * time.Second)},
 		`(?s)in a bubble, time does not pass.*sweep_test.go`:                   {func(*sweep.Env) { ring(); <-outside }, false, sweep.InBubble()},
-		"waits for what never comes":                                           {func(*sweep.Env) { select {} }, false, sweep.InBubble()},
-		"had to be ended: it has taken 2h0m0s of virtual time":                 {func(e *sweep.Env) { <-e.Context().Done(); e.Reports(e.Context().Err()) }, true, sweep.InBubble()},
+		"waits for something that never comes":                                 {func(*sweep.Env) { select {} }, false, sweep.InBubble()},
+		"had to be ended: it had taken 2h0m0s of virtual time":                 {func(e *sweep.Env) { <-e.Context().Done(); e.Reports(e.Context().Err()) }, true, sweep.InBubble()},
 	} {
 		s := run(t, func(e *sweep.Env) {
 			if _, err := e.Client.Status(e.Context()); err != nil {

@@ -57,7 +57,7 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 			x.collectTornLocked(false)
 			x.record.calls = append(x.record.calls, c)
 			if made := len(x.record.calls); made > extraCalls+2*x.record.maxRequests {
-				x.stopLocked("it has made " + printable.Plural(made, "call") + " by then")
+				x.stopLocked("it had made " + printable.Plural(made, "call"))
 			}
 		} else if x.callsAfterEnd++; x.callsAfterEnd > lateCalls {
 			runtime.Goexit()

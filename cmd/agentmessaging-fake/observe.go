@@ -104,7 +104,7 @@ func parseObserve(args, environ []string) (*observation, error) {
 // check finds mistakes that would stop the run, before any call spends the key's limits.
 func (o *observation) check() error {
 	if o.target.BaseURL == "" || o.target.Key == "" {
-		return errors.New("observe: AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY say which service")
+		return errors.New("observe: set AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY to the service and a key of it")
 	}
 	// With a mistyped path there would be no baseline to compare with.
 	if _, err := os.Stat(o.baseline); err != nil && o.baseline != "" && filepath.Clean(o.baseline) != filepath.Clean(o.out) {

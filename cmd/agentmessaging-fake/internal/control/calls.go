@@ -128,7 +128,7 @@ func (s *Server) listCalls(r *request) (any, error) {
 		q.Refuse("timeout: %w", err)
 	}
 	if q.Has("n") && !waits {
-		q.Refuse("n: needs timeout, such as 5s, to wait for so many calls")
+		q.Refuse("n: needs timeout, such as 5s, to wait for that many calls")
 	}
 	if waits {
 		return s.awaitCalls(n, timeout, picked), nil
