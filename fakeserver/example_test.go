@@ -51,9 +51,9 @@ func ExampleOpen() {
 	// Output: <nil>
 }
 
-// A script answers with texts, or with what a function makes of the message: warnings and
-// the errors of interface 7 too. The newest script is asked first; if it does not act on
-// the message, the one before it is asked.
+// A script answers with texts, or with the result of a function, which may also have warnings
+// or be an error of interface 4.8. The newest script comes first; if it does not act on the
+// message, the next older one does.
 func ExampleServer_OnMessage() {
 	fake := open()
 	defer fake.Close()
@@ -75,8 +75,8 @@ func ExampleServer_OnMessage() {
 	// 200 {"reply_text":"What else?","trace_id":"trace_000004"}
 }
 
-// An agent that was created a year ago, with its conversation, and a change that the
-// service makes to it later.
+// A test sets up an agent that was created a year ago, with its conversation, and a change that
+// the service makes later.
 func ExampleServer_AddAgent() {
 	fake := open()
 	defer fake.Close()
@@ -118,7 +118,7 @@ func ExampleServer_Inject() {
 	// 200 {"reply_text":"You wrote: hello","trace_id":"trace_000004"}
 }
 
-// Matchers pick calls, for scripts, faults and records alike.
+// The same matchers pick calls for scripts, for faults and for records.
 func ExampleMatcher() {
 	fake := open()
 	defer fake.Close()
@@ -133,8 +133,8 @@ func ExampleMatcher() {
 		fakeserver.ByEndpoint(fakeserver.EndpointSendMessage),
 		fakeserver.ByText("good morning"),
 		fakeserver.ByTextContaining("morning"),
-		fakeserver.ByText(""), // a call without text has no empty text
-		fakeserver.ByKey(""),  // and one without a key no empty key
+		fakeserver.ByText(""), // matches no call: a call without text is not a message with an empty text
+		fakeserver.ByKey(""),  // matches no call: a call without a key has no key, and not an empty one
 	} {
 		fmt.Println(fake.CallCount(m), m)
 	}

@@ -111,8 +111,8 @@ func (row *faultRow) seen(way string) string {
 	return sees
 }
 
-// A body that the fake does not read to its end hides from net/http that the
-// client has left: a hang must end all the same.
+// net/http does not notice that a client has left before the body was read to its end. A hang
+// must end even if the fake does not read the whole body.
 func TestHangWithAnEndlessBody(t *testing.T) {
 	fake, c := newFake(t)
 	fake.Inject(fakeserver.Hang())
@@ -174,8 +174,8 @@ func inBubbles(t *testing.T, f func(t *testing.T, fake *fakeserver.Server, c cal
 	}
 }
 
-// Latencies add up, and keep no older or newer fault from acting: an injected answer comes
-// after them, and a drip then takes its time.
+// Latencies add up, and do not exclude another fault: an injected answer comes after them, and
+// a drip takes additional time.
 func TestLatenciesAddUp(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		fake.Inject(fakeserver.Answer(500, "")).Nth(3)
@@ -265,8 +265,8 @@ func TestSentIsWhatLeft(t *testing.T) {
 	}
 }
 
-// The first message of a key waits, unless the key was warmed up. A message whose client
-// left was accepted all the same.
+// The first message of a key waits, unless the key was warmed up. It has its effect even if its
+// client leaves meanwhile.
 func TestColdStart(t *testing.T) {
 	inBubbles(t, func(t *testing.T, fake *fakeserver.Server, c caller) {
 		took := func(c caller, agent string) time.Duration {
@@ -303,7 +303,7 @@ func TestTurns(t *testing.T) {
 			f.Inject(b, fakeserver.Where(func(fakeserver.Call) bool { in.Remove(); return false }))
 		},
 		"AAAA..": func(f *fakeserver.Server) { f.Inject(a).Chance(1, 1).Times(4) },
-		".AA.AA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10) }, // in every version
+		".AA.AA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10) }, // the decisions of a seed must never change
 		// The n-th decision of a seed belongs to the n-th call, also where another
 		// fault acts.
 		"..A.BA": func(f *fakeserver.Server) { f.Inject(a).Chance(0.5, 10).From(3); f.Inject(b).Nth(5) },
@@ -386,7 +386,7 @@ func TestReplyFuncErrors(t *testing.T) {
 	}
 }
 
-// A test that is skipped after its set-up does not fail for a rule that it has not reached.
+// A skipped test does not fail for a Required script that it has not reached.
 func TestUnusedRequiredOfASkippedTest(t *testing.T) {
 	watch, fake, _ := newSpied(t)
 	fake.OnMessage().Required()
@@ -412,7 +412,7 @@ func TestUnusedRequired(t *testing.T) {
 		rule    string
 		matched int
 		nearest string // the call that came nearest
-		why     string // what kept the rule from it
+		why     string // why the rule did not act on it
 		given   func(f fake, calls func())
 	}{
 		{rule: "OnMessage(ByAgent(agent_000001), ByText(12 characters))", nearest: message + "200",
@@ -469,7 +469,7 @@ func TestUnusedRequired(t *testing.T) {
 			for _, id := range []string{"agent_000001", "agent_000009"} {
 				_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
 			}
-			_ = seen(c.wire, c.request("GET", anAgent, noBody)) // no message, so never near to a script
+			_ = seen(c.wire, c.request("GET", anAgent, noBody)) // is not a message, so it is never the nearest call of a script
 		})
 		watch.finish()
 		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s, %s",

@@ -37,8 +37,8 @@ func TestLikeRefusesWhatItCannotBe(t *testing.T) {
 	}
 }
 
-// TestLikeWithBounds: where only bounds were observed, the fake's own answer is
-// moved between them, and Decisions says that it was.
+// TestLikeWithBounds: if only bounds were observed, the fake takes the number between them that
+// is nearest to its own answer, and Decisions marks it as Inferred.
 func TestLikeWithBounds(t *testing.T) {
 	for bounds, want := range map[string]string{
 		`"at_least":3100`: "4096", `"at_least":65536`: "65536", `"at_most":6`: "6", `"at_least":5000,"at_most":6000`: "5000",
@@ -60,7 +60,7 @@ var likes = []struct {
 	id, answer string
 	check      func(fake *fakeserver.Server, c caller)
 }{
-	{"creation_stores_key", "false", func(fake *fakeserver.Server, c caller) { // but the agent keeps it
+	{"creation_stores_key", "false", func(fake *fakeserver.Server, c caller) { // the new agent still works, with its own key
 		agent := c.agent(`{"llm":{"mode":"byok","provider":"openai","api_key":"sk-canary"}}`)
 		config, stored := fake.BYOK(c.key)
 		assert.Equal(c.t, []any{fakeserver.BYOK{}, false}, []any{config, stored}, "after the creation")
@@ -69,24 +69,24 @@ var likes = []struct {
 		assert.NoError(c.t, fake.ReadState(strings.NewReader(file)))
 		c.send(agent, "x").wantOK(c.t)
 	}},
-	{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // it uses what its own key has stored
+	{"agent_of_another_key", "200", func(fake *fakeserver.Server, c caller) { // the agent uses the provider key of its own API key
 		stored := fake.StoreBYOK(c.key, "sk-canary", fakeserver.BYOK{Provider: "openai", BaseURL: "https://x", Model: "m", Label: "l"})
 		assert.Equal(c.t, []string{"openai", "https://x", "m", "l"}, []string{stored.Provider, stored.BaseURL, stored.Model, stored.Label})
 		assert.Contains(c.t, spent(fake.Limits(c.key)), "byok_set_key_hour 0/5", "StoreBYOK spends nothing")
 		agent := c.agent(`{"llm":{"mode":"byok"}}`)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(c.t)
 	}},
-	{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last counts
+	{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last of them counts
 		agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
 		assert.Equal(c.t, []string{"b", "", "2"}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef})
 	}},
-	{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // of messages only
+	{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // only in messages
 		agent := c.agent(emptyBody)
 		c.call("POST", "/v1/agents", `{"mood":"good"}`).wantError(c.t, 400, "bad_request")
 		c.call("POST", "/v1/agents/"+agent+"/messages", `{"api_key":"sk-1","text":"hello","more":{"a":[1]}}`).wantOK(c.t)
 		assert.Equal(c.t, `{"api_key":"[redacted]","text":"[redacted, 5 characters]","more":{"a":[1]}}`, fake.Calls()[2].Body)
 	}},
-	{"refused_operations_spend", "true", func(fake *fakeserver.Server, c caller) { // a byok mode without a configuration is a wrong body
+	{"refused_operations_spend", "true", func(fake *fakeserver.Server, c caller) { // a creation answered 400 spends, a warm-up answered 409 does not
 		c.call("POST", "/v1/agents", `{"llm":{"mode":"byok"}}`).wantError(c.t, 400, "byok_not_configured")
 		c.call("POST", "/v1/warmup", `{"mode":"byok"}`).wantError(c.t, 409, "byok_not_configured")
 		assert.Regexp(c.t, "agent_create_key_day 1/50, .*warmup_key_hour 0/3", spent(fake.Limits(c.key)))

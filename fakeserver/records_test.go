@@ -87,7 +87,7 @@ func TestRecordsAreBounded(t *testing.T) {
 	assert.Equal(t, 1, fake.CallCount(fakeserver.ByAgent(id)))
 }
 
-// Each line is a Call. The names of its members are part of the interface.
+// Each line is a Call. The names of its members must not change.
 func TestWriteCalls(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(`{"customer_ref":"<b> & c"}`)
@@ -129,8 +129,8 @@ func traces(calls []fakeserver.Call) (ids []string) {
 	return ids
 }
 
-// Earlier calls count, and so do later ones without polling: in a bubble, time moves only
-// when everybody waits. A call stays counted when Calls or Reset drops it.
+// AwaitCalls counts earlier calls, and later calls without polling: in a bubble, time moves
+// only when every goroutine waits. A call that Calls or Reset drops stays counted.
 func TestAwaitCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t, fakeserver.WithCallLimit(1))
@@ -163,7 +163,7 @@ func TestAwaitCalls(t *testing.T) {
 	})
 }
 
-// A matcher that fails ends the wait too: its call might have been the last one.
+// A matcher that fails ends the wait, because the call might have been the last one.
 func TestAwaitCallsEndsWithItsMatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, fail := range []func(){func() { panic("oops") }, runtime.Goexit} {
@@ -187,9 +187,9 @@ func TestAwaitCallsEndsWithItsMatcher(t *testing.T) {
 	})
 }
 
-// A call that is answered just as AwaitCalls begins counts once: the first is in Calls
-// and still shows itself to the watchers of before, and the second is answered while
-// AwaitCalls looks at the first. The result is in the order of the answers.
+// A call that is answered just as AwaitCalls begins counts once. Here the first call is in
+// Calls and is still being shown to earlier watchers, and the second call is answered while
+// AwaitCalls reads the first. The result is in the order of the answers.
 func TestAwaitCallsCountsACallOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake, c := newFake(t)
@@ -335,7 +335,7 @@ func TestFunctionsThatFail(t *testing.T) {
 // The function of WithClock may call the fake. It may go back, or fail in the middle of a call.
 func TestClockOfATest(t *testing.T) {
 	var f fake
-	now, works := time.Unix(year2040, 0), math.MaxInt // for so many readings
+	now, works := time.Unix(year2040, 0), math.MaxInt // how many more readings of the clock work
 	watch, f, c := newSpied(t, fakeserver.WithClock(func() time.Time {
 		if f != nil {
 			_ = f.CallCount()
@@ -363,7 +363,7 @@ func TestClockOfATest(t *testing.T) {
 	assert.Empty(t, f.UnderWay())
 }
 
-// Each has characters that the encodings below change.
+// Each secret has characters that the encodings below change.
 const (
 	canaryKey     = "cnrY-key/+=&<é>\"8"
 	canaryText    = "cnrY-text/+=&<é>\"8"
@@ -372,8 +372,8 @@ const (
 	canaryUnknown = "amk_cnrY-stranger" // no key of the fake
 )
 
-// forms returns a secret and what encodings make of it. It has a key without its first
-// letter too, since a call may escape that.
+// forms returns a secret, and the secret in each encoding. It also has each key without the
+// first letter, since a call may escape only that letter.
 func forms(secret string) []string {
 	quoted, _ := json.Marshal(secret)
 	return []string{
@@ -431,7 +431,7 @@ func (c caller) sendCanaries(calls []string) (refusals string) {
 	for _, line := range calls {
 		call := strings.SplitN(fill.Replace(line), " ", 3)
 		note := "X-Note: " + c.key
-		if strings.Contains(strings.ToLower(line), `"api_key":<`) { // else nothing says what is a key
+		if strings.Contains(strings.ToLower(line), `"api_key":<`) { // otherwise the fake cannot know that it is a key
 			note += canaryKey
 		}
 		ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
@@ -444,8 +444,8 @@ func (c caller) sendCanaries(calls []string) (refusals string) {
 	return refusals
 }
 
-// Secrets through every endpoint and every fault, and then everything that the
-// fake shows. Texts are shown where the test asks for them.
+// After calls with secrets through every endpoint and every fault, nothing that the fake shows
+// has a secret. It shows texts only if the test asks for them.
 func TestCanaries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { showCanaries(t, []string{canaryText, canaryPrompt, canaryReply}) })
 	synctest.Test(t, func(t *testing.T) {
@@ -530,7 +530,8 @@ func TestPartsOfBodies(t *testing.T) {
 	assert.Equal(t, `{"a":"[redacted]"`, shown.Show([]byte(`{"a":"sk-\"12345","b":1}`), 10), "a piece that is hidden is hidden whole")
 	assert.Equal(t, `{"a":"x`, shown.Show([]byte(`{"a":"xyz","b":"sk-\"12345"}`), 7))
 
-	// Words are hidden at any depth, but the names of metadata's members say nothing.
+	// People's words are hidden at any depth, but not inside metadata, whatever its members are
+	// named.
 	const words, hidden = `"text":["hi",{"a":"by"}]`, `"text":["[redacted, 2 characters]",{"a":"[redacted, 2 characters]"}]`
 	nested := `{"metadata":{` + words + `},"messages":[{` + words + `,"metadata":{` + words + `},"role":"human"}],"role":"agent"}`
 	masked := `{"metadata":{` + words + `},"messages":[{` + hidden + `,"metadata":{` + hidden + `},"role":"human"}],"role":"agent"}`
@@ -538,7 +539,7 @@ func TestPartsOfBodies(t *testing.T) {
 
 	assert.Equal(t, `{"api_key":""}`, shown.Show([]byte(`{"api_key":""}`), 14), "an empty key is seen to be empty")
 
-	// A body that is not JSON is shown where texts are, unless it has a secret.
+	// A body that is not JSON is shown if texts are shown, unless it may have a secret.
 	shown = mask.Body{Secrets: mask.Secrets{"user:canary"}, Texts: true, Unchecked: true}
 	assert.Equal(t, "[redacted, 19 characters]", shown.Show([]byte("of user:canary, and"), 19))
 	assert.Equal(t, "[redacted, 11 characters]", shown.Show([]byte("user%3acanary"), 11), "it may be escaped")

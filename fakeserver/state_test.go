@@ -22,7 +22,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
 
-// What a test gives to the fake or gets from it shares no memory with what the fake keeps.
+// Values that a test gives to the fake, or gets from it, share no memory with the fake's state.
 func TestCopies(t *testing.T) {
 	fake, c := newFake(t, frozen())
 	agent := c.agent(`{"metadata":{"a":1},"sms":{"mode":"sandbox"}}`)
@@ -59,7 +59,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// AddAgent fills in what is empty, and leaves the rest as it is given.
+// AddAgent fills the empty fields, and leaves the other fields unchanged.
 func TestAddAgent(t *testing.T) {
 	start := time.Unix(year2040, 0).UTC()
 	created := time.Date(2020, 5, 1, 12, 0, 0, 0, time.FixedZone("", 7200))
@@ -91,7 +91,7 @@ func TestAddAgent(t *testing.T) {
 	}
 }
 
-// furnished returns a fake whose state has one of everything.
+// furnished returns a fake whose state has at least one thing of each kind.
 func furnished(t testing.TB, opts ...fakeserver.Option) (*fakeserver.Server, caller) {
 	fake, c := newFake(t, append([]fakeserver.Option{frozen()}, opts...)...)
 	second := fake.IssueKey(fakeserver.KeyOptions{Plan: fakeserver.PlanPro, NotDashboard: true})
@@ -161,7 +161,7 @@ func TestStateRoundTrip(t *testing.T) {
 // The names of members in a state file of version 1 must not change, since a file may be years
 // old.
 func TestStateFile(t *testing.T) {
-	same := func(file string) string { // without what is random
+	same := func(file string) string { // without the random parts
 		return regexp.MustCompile(`"(fingerprint|sha256)":"[0-9a-f]+"|\n`).ReplaceAllString(file, "")
 	}
 	old, err := os.ReadFile("testdata/state.json") // which an earlier fake wrote
@@ -241,17 +241,17 @@ func frozen() fakeserver.Option {
 
 const anAgent = "/v1/agents/agent_000001"
 
-// TestTwoClocks: one call fills a limit of a call a minute, or Exhaust closes the day of the key,
-// and the next call comes by a clock that is behind.
+// TestTwoClocks: one call fills a limit of one call a minute, or Exhaust closes the limit of a
+// day, and the next call comes under a clock that is behind.
 func TestTwoClocks(t *testing.T) {
 	for _, row := range []struct {
 		rule       string
-		exhausted  bool // the day of the key is closed, and no call was made
+		exhausted  bool // Exhaust closed the limit of a day, and no call was made
 		anotherKey bool // makes the next call, from the same address
 		behind     time.Duration
-		limit      string // that refuses the next call; "": it goes through
+		limit      string // the limit that refuses the next call; "" if the call goes through
 		retryAfter string
-		reports    int // that the key was used under two clocks
+		reports    int // how often the test is told that the key was used under two clocks
 	}{
 		{rule: "a limit of a key goes on by a clock that is a day behind", behind: 24 * time.Hour, limit: "key_minute", retryAfter: "86460"},
 		{rule: "by one that is further behind it starts afresh, and the test fails", behind: 24*time.Hour + 1, reports: 1},

@@ -120,18 +120,18 @@ func TestRequestsArriveAsOverASocket(t *testing.T) {
 func TestBodiesThatFail(t *testing.T) {
 	fake, c := newFake(t)
 	all := ways(t, fake)
-	delete(all, "HTTP/2") // where the answer may come first
+	delete(all, "HTTP/2") // over HTTP/2 the answer may come before the error
 	for way, wire := range all {
 		req := c.request("POST", "/v1/warmup", "hello")
 		req.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
 		assert.Equal(t, "ErrUnexpectedEOF", seen(wire, req), way)
 		req = c.request("POST", "/v1/warmup", "hello")
 		req.ContentLength = 6
-		assert.Regexp(t, "ody length 5|closed network connection", seen(wire, req), way) // over a socket, net/http may notice first that it has closed that
+		assert.Regexp(t, "ody length 5|closed network connection", seen(wire, req), way) // over a socket, net/http may report first that it closed the connection
 		body, sender := io.Pipe()
 		req.Body, req.Method = body, "\n"
 		_ = seen(wire, req)
-		_, err := sender.Write(nil) // which waits forever unless the body was closed
+		_, err := sender.Write(nil) // would wait forever if the body were not closed
 		assert.ErrorIs(t, err, io.ErrClosedPipe, way)
 	}
 }
@@ -163,7 +163,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// A closed connection fails as over TCP, and an empty read or write waits for nobody.
+// A closed connection fails as over TCP, and an empty read or write returns at once.
 func TestClosedConnection(t *testing.T) {
 	fake, _ := newFake(t)
 	dial := fake.HTTPClient(t).Transport.(*http.Transport).DialTLSContext
@@ -229,8 +229,8 @@ func TestEveryWayInManyBubbles(t *testing.T) {
 	})
 }
 
-// spendTogether spends a limit of 60 over both ways at once: exactly 60 calls
-// pass, and then each way is refused.
+// spendTogether spends a limit of 60 over both transports at once: exactly 60 calls pass, and
+// then a call over each transport is refused.
 func spendTogether(t *testing.T, key string, ways map[string]http.RoundTripper) {
 	t.Helper()
 	var wait sync.WaitGroup
@@ -289,7 +289,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	resp, err := client.Get(fake.BaseURL() + "/v1/status")
 	require.NoError(t, err)
 	read(t, resp)
-	caller{t, fake.Direct(), ""}.call("GET", "/favicon.ico", noBody).wantError(t, 404, "not_found") // foreign traffic is no error
+	caller{t, fake.Direct(), ""}.call("GET", "/favicon.ico", noBody).wantError(t, 404, "not_found") // a fake of Open does not report unknown paths
 	assert.NoError(t, fake.Close())
 	assert.NoError(t, fake.Close())
 	for _, refused := range []caller{{t, client.Transport, ""}, {t, fake.Direct(), ""}} {
@@ -305,7 +305,7 @@ func TestCloseRefusesAndIsIdempotent(t *testing.T) {
 	concurrently(8, func() { fake.HTTPClient(nil); assert.NoError(t, fake.Close()) })
 }
 
-// Close returns the newest 100 errors. Texts and lines distinguish the rules; a text that
+// Close returns the newest 100 errors. They name scripts by their texts and lines. A text that
 // looks like a key is not shown.
 func TestCloseReturnsTheNewest(t *testing.T) {
 	fake, err := fakeserver.Open(fakeserver.WithMessageTexts())
@@ -361,10 +361,10 @@ func TestReset(t *testing.T) {
 	require.Len(t, watch.errors, 1)
 	assert.Contains(t, watch.errors[0], "is required and was never used")
 	assert.Equal(t, want, used())
-	c.setBYOK() // the store is there again
+	c.setBYOK() // the store is available again
 }
 
-// A call that is under way at a Reset ends in the old state, and leaves nothing in the new
+// A call that is under way during a Reset ends in the old state, and changes nothing in the new
 // one.
 func TestResetInsideACall(t *testing.T) {
 	fake, c := newFake(t, frozen())
@@ -466,7 +466,7 @@ func TestSleepEnds(t *testing.T) {
 		assert.Equal(t, begun, fake.Now())
 		assert.NoError(t, fake.Sleep(t.Context(), time.Second), "nobody is in the way")
 	})
-	// A clock that has no room left says so, and does not sleep forever.
+	// If the clock cannot move that far, Sleep returns an error, and does not sleep forever.
 	fake, _ := newFake(t)
 	assert.NoError(t, fake.Sleep(t.Context(), math.MaxInt64))
 	assert.EqualError(t, fake.Sleep(t.Context(), time.Minute), "fakeserver: Sleep: the clock cannot move by another 1m0s")

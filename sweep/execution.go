@@ -90,9 +90,9 @@ func (x *execution) execute() *record {
 		defer close(done)
 		defer x.deadlocked()
 		if x.bubble {
-			synctest.Test(x.t, func(t *testing.T) { x.run(t) })
+			synctest.Test(x.t, func(t *testing.T) { x.runOnFake(t) })
 		} else {
-			x.run(x.t)
+			x.runOnFake(x.t)
 		}
 	}()
 	x.wait(done)
@@ -100,9 +100,9 @@ func (x *execution) execute() *record {
 	return &x.record
 }
 
-// run opens a fake with the state that the previous execution has left, and runs the
+// runOnFake opens a fake with the state that the previous execution has left, and runs the
 // scenario on it, after the time for which the application was down.
-func (x *execution) run(t *testing.T) {
+func (x *execution) runOnFake(t *testing.T) {
 	fake := x.openAt(x.from.service)
 	if down := stages[x.stage].down; x.bubble {
 		time.Sleep(x.from.elapsed + down)

@@ -33,9 +33,9 @@ could not finish or did not see an answer that the baseline has.
                    times with byok=N in --budget
 `
 
-// observation is one run of the command observe: the paths of its flags, its budget and its
+// observeCommand is one run of the command observe: the paths of its flags, its budget and its
 // target.
-type observation struct {
+type observeCommand struct {
 	// The paths of --baseline and --out; "" if they are not given.
 	baseline, out string
 	// budget is how much of the key's limits the calls may spend.
@@ -71,8 +71,8 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 
 // parseObserve reads the flags. It reads the client's variables, so that a shell in which
 // an application runs needs no other variables.
-func parseObserve(args, environ []string) (*observation, error) {
-	o := &observation{
+func parseObserve(args, environ []string) (*observeCommand, error) {
+	o := &observeCommand{
 		budget: observe.DefaultBudget(),
 		target: observe.Target{
 			BaseURL: getenv(environ, "AGENT_MESSAGING_BASE_URL"), Key: getenv(environ, "AGENT_MESSAGING_API_KEY"),
@@ -102,7 +102,7 @@ func parseObserve(args, environ []string) (*observation, error) {
 }
 
 // check finds mistakes that would stop the run, before any call spends the key's limits.
-func (o *observation) check() error {
+func (o *observeCommand) check() error {
 	if o.target.BaseURL == "" || o.target.Key == "" {
 		return errors.New("observe: set AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY to the service and a key of it")
 	}
@@ -123,7 +123,7 @@ func (o *observation) check() error {
 // even if it was interrupted. Answers of the baseline that this run did not see are kept.
 // changed counts the answers that differ, missing the answers of the baseline that this
 // run did not see.
-func (o *observation) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
+func (o *observeCommand) run(ctx context.Context, stdout, stderr io.Writer) (changed, missing int, err error) {
 	// A missing file counts as a file without answers.
 	earlier, err := observe.ReadFile(o.baseline)
 	if err != nil {
@@ -164,7 +164,7 @@ func printLines(stdout io.Writer, label string, lines []string) int {
 
 // write writes the findings to --out. Without a baseline it also prints all findings;
 // with one, run has printed the changes.
-func (o *observation) write(found *observe.Observation, stdout io.Writer) error {
+func (o *observeCommand) write(found *observe.Observation, stdout io.Writer) error {
 	var err error
 	if o.out != "" {
 		err = found.WriteFile(o.out)

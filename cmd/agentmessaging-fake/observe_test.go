@@ -97,5 +97,5 @@ func TestObserveRefuses(t *testing.T) {
 	assert.Equal(t, []any{1, nil}, []any{o.budget.BYOKSets, err}, "--byok raises no budget")
 	reader, full := io.Pipe()
 	_ = reader.Close()
-	assert.ErrorIs(t, new(observation).write(new(observe.Observation), full), io.ErrClosedPipe)
+	assert.ErrorIs(t, new(observeCommand).write(new(observe.Observation), full), io.ErrClosedPipe)
 }

@@ -55,8 +55,8 @@ var (
 	refused    = figure{"429s a call", atMost, false, "%.4g", loadsim.Measures.RefusedPerCall}
 	jain       = figure{"Jain index", atLeast, false, "%.4g", func(m loadsim.Measures) float64 { return m.Jain }}
 	pause      = figure{"longest pause", atMost, false, "%.1f s", func(m loadsim.Measures) float64 { return m.Pause.Seconds() }}
-	wait       = figure{"99th wait", atMost, false, "%.1f s", func(m loadsim.Measures) float64 { return m.P99.Seconds() }}
-	steps      = figure{"operations a call", atMost, false, "%.4g", func(m loadsim.Measures) float64 { return m.StoreOps }}
+	p99Wait    = figure{"99th percentile of waits", atMost, false, "%.1f s", func(m loadsim.Measures) float64 { return m.P99.Seconds() }}
+	storeOps   = figure{"operations a call", atMost, false, "%.4g", func(m loadsim.Measures) float64 { return m.StoreOps }}
 	conflicts  = figure{"conflicts", atMost, false, "%.1f %%", func(m loadsim.Measures) float64 { return 100 * m.Conflicts }}
 )
 
@@ -90,7 +90,7 @@ var clientTargets = []target{
 	{name: "160 messages of two programs, one of which ends first", runs: on(all, short), seeds: 4, want: bounds{{lostCalls, 0}, {meanOf429s, 0.4}, {minutes, 10}}},
 	{name: "16 programs with 8 callers each, 20 minutes", runs: on(all, many), seeds: 3, want: bounds{{lostCalls, 1}}},
 	{name: "messages next to 96 creations of 10 a minute, all 429s of one name", seeds: 4,
-		runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Counter}, innocent), want: bounds{{lostCalls, 0}, {longest, 1.2}}},
+		runs: on([]model{loadsim.Fixed, loadsim.FromUse, loadsim.Log, loadsim.Counter}, bystanders), want: bounds{{lostCalls, 0}, {longest, 1.2}}},
 	{name: "messages and reads that share a limit", runs: on(all, shared), seeds: 4, want: bounds{{lostCalls, 0}, {meanOf429s, 0.27}}},
 	{name: "refused forever after 1 s, one caller", runs: on([]model{loadsim.Refusing}, refusing(1)), seeds: 8, want: bounds{{requests, 12}}},
 	{name: "refused forever after 1 s, 500 callers", runs: on([]model{loadsim.Refusing}, refusing(500)), seeds: 4, want: bounds{{requests, 560}}},
@@ -100,20 +100,20 @@ const onlyCounted = ", one at the end of each window; but a service that slides 
 
 var pacerTargets = []target{
 	{name: "1, 8 and 64 callers who always want more, in 1, 4 and 16 processes, and one process without a store",
-		runs: on(loadsim.Models, append(fleets(1, 8, 64), alone)...), want: bounds{{used, 99}, {refused, 0.002}, {jain, 0.99}, {pause, 3}, {steps, 4.1}},
+		runs: on(loadsim.Models, append(fleets(1, 8, 64), alone)...), want: bounds{{used, 99}, {refused, 0.002}, {jain, 0.99}, {pause, 3}, {storeOps, 4.1}},
 		ideal: "4 operations, as a lone caller takes to ask for its place and its turn; but after a 429 all processes ask again"},
 	{name: "a leaky bucket, and a token bucket with a burst of 10, one process and four", runs: on(loadsim.Strict, saturated(4, 8), alone),
 		want: bounds{{used, 90}, {refused, 0.03}}},
 	{name: "one process with 64 callers among 15 with one", runs: on(loadsim.Models, greedy), want: bounds{{used, 98}, {refused, 0.002}, {jain, 0.99}}},
 	{name: "calls at random, 80 % of the limit, 4 and 16 processes", runs: on([]model{loadsim.Fixed, loadsim.Log, loadsim.Bucket}, atRandom(4), atRandom(16)),
-		want:  bounds{{used, 76}, {refused, 0.002}, {steps, 2.3}},
+		want:  bounds{{used, 76}, {refused, 0.002}, {storeOps, 2.3}},
 		ideal: "1.5 operations; but a call that comes alone takes a load and a swap, and with a store of two methods not less"},
 	{name: "interactive calls during batch load, 16 processes", classes: []loadsim.Class{loadsim.Interactive},
 		runs: on(loadsim.Models, saturated(16, 2).and(loadsim.Load{Class: loadsim.Interactive, PerMinute: 6}, 10*time.Minute)),
-		want: bounds{{refused, 0.02}, {wait, 2.5}}},
+		want: bounds{{refused, 0.02}, {p99Wait, 2.5}}},
 	{name: "batch calls during interactive load", classes: []loadsim.Class{loadsim.Batch},
 		runs: on(loadsim.Models, saturated(4, 1).and(loadsim.Load{Class: loadsim.Interactive, Workers: []int{8}}, 20*time.Minute)),
-		want: bounds{{used, 10}, {refused, 0.01}, {wait, 60}}}, // every eighth call is a batch call
+		want: bounds{{used, 10}, {refused, 0.01}, {p99Wait, 60}}}, // every eighth call is a batch call
 	{name: "somebody else uses 30 % of the key", runs: on(loadsim.Models, saturated(4, 8).and(loadsim.Load{Class: loadsim.Elsewhere, PerMinute: 18}, 90*time.Minute)),
 		want: bounds{{refused, 0.02}}},
 	{name: "four minutes after a limit was halved for five", runs: on(loadsim.Models, halved), want: bounds{{used, 95}, {refused, 0.005}}},
@@ -310,9 +310,9 @@ var short = unpaced(2, loadsim.Load{Workers: []int{10}, Calls: 8})
 // many has 16 programs with eight callers each.
 var many = unpaced(16, loadsim.Load{Workers: []int{8}}).but(func(s *scenario) { s.Span = 20 * time.Minute })
 
-// innocent has a message every 6 s, and creations that a limit of the same name refuses.
-// The limits have room for the messages.
-var innocent = unpaced(1,
+// bystanders has a message every 6 s, and creations that another limit refuses, with the same
+// limit_key in the 429. The limits have room for the messages, so none should wait.
+var bystanders = unpaced(1,
 	loadsim.Load{Workers: []int{70}, Calls: 1}, // refused at first
 	loadsim.Load{Workers: []int{96}, Calls: 1, Begin: 4 * time.Minute, Call: spec.CreateAgent},
 	loadsim.Load{Class: loadsim.Interactive, Workers: []int{1}, Calls: 80, Begin: 4*time.Minute + 300*time.Millisecond, Every: 6 * time.Second},
