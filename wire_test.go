@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	agentmessaging "github.com/agent-messaging-service/agentmessaging-go"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/reach"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/secretscan"
 )
 
 // document is a file of testdata/wire: a body of the interface, byte by byte.
@@ -186,7 +186,7 @@ func TestSecretNeverShows(t *testing.T) {
 		secret, &secret, params, &params, setBYOK{APIKey: canary}, []agentmessaging.Secret{canary},
 		map[string]agentmessaging.Secret{"a": canary},
 	} {
-		reach.HoldsNone(t, prints(t, holder), canary)
+		secretscan.HoldsNone(t, prints(t, holder), canary)
 	}
 	var binary bytes.Buffer
 	require.NoError(t, gob.NewEncoder(&binary).Encode(struct{ Key agentmessaging.Secret }{secret}))
@@ -202,8 +202,8 @@ func TestSecretNeverShows(t *testing.T) {
 // shows a key.
 func TestNothingReachableHoldsASecret(t *testing.T) {
 	client := newClient(t, nil)
-	reach.HoldsNone(t, client, testKey)
-	reach.HoldsNone(t, prints(t, client), testKey)
+	secretscan.HoldsNone(t, client, testKey)
+	secretscan.HoldsNone(t, prints(t, client), testKey)
 	for _, call := range slices.Concat(endpoints, []endpoint{
 		{name: "CreateAgent with a key", secret: "provider-canary", call: sending(create{LLM: llm{Provider: "openai", APIKey: "provider-canary"}})},
 	}) {
@@ -225,14 +225,14 @@ func TestNothingReachableHoldsASecret(t *testing.T) {
 			if err == nil {
 				info.Body = nil // of a success: the caller needs it as it is
 			}
-			reach.HoldsNone(t, info, testKey, call.secret)
+			secretscan.HoldsNone(t, info, testKey, call.secret)
 			if err == nil {
 				continue
 			}
-			reach.HoldsNone(t, err, testKey, call.secret)
+			secretscan.HoldsNone(t, err, testKey, call.secret)
 			if failure := (*agentmessaging.Error)(nil); errors.As(err, &failure) {
 				fields, _ := json.Marshal(failure)
-				reach.HoldsNone(t, string(fields), testKey, call.secret)
+				secretscan.HoldsNone(t, string(fields), testKey, call.secret)
 			}
 			assert.Equal(t, a.Err != nil, errors.Is(err, http.ErrHandlerTimeout), "%s: the cause stays reachable in %v", call.name, err)
 		}

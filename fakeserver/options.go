@@ -10,7 +10,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -213,13 +213,13 @@ type Limit string
 // compared with a Limit and with the LimitKey of an agentmessaging.Error, which is a
 // string. Comments show the values and the preview defaults.
 const (
-	LimitKeyMinute           = names.KeyMinute           // key_minute: 60 requests of a key in a minute
-	LimitIPMinute            = names.IPMinute            // ip_minute: 120 requests from an address in a minute
-	LimitKeyDay              = names.KeyDay              // key_day: 1,000 requests of a key in a day
-	LimitAgentCreateKeyDay   = names.AgentCreateKeyDay   // agent_create_key_day: 50 agents created by a key in a day
-	LimitAgentCreateIPMinute = names.AgentCreateIPMinute // agent_create_ip_minute: 10 agents created from an address in a minute
-	LimitBYOKSetKeyHour      = names.BYOKSetKeyHour      // byok_set_key_hour: 5 provider keys stored by a key in an hour
-	LimitWarmUpKeyHour       = names.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
+	LimitKeyMinute           = fakenames.KeyMinute           // key_minute: 60 requests of a key in a minute
+	LimitIPMinute            = fakenames.IPMinute            // ip_minute: 120 requests from an address in a minute
+	LimitKeyDay              = fakenames.KeyDay              // key_day: 1,000 requests of a key in a day
+	LimitAgentCreateKeyDay   = fakenames.AgentCreateKeyDay   // agent_create_key_day: 50 agents created by a key in a day
+	LimitAgentCreateIPMinute = fakenames.AgentCreateIPMinute // agent_create_ip_minute: 10 agents created from an address in a minute
+	LimitBYOKSetKeyHour      = fakenames.BYOKSetKeyHour      // byok_set_key_hour: 5 provider keys stored by a key in an hour
+	LimitWarmUpKeyHour       = fakenames.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
 )
 
 // keyPrefix begins the keys of a fake without WithKey.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/atomicfile"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -82,12 +82,12 @@ const ofKey, ofAddress = 60, 120
 // reported are the questions that an observation may answer: the open questions of the
 // interface, and the one limit that Run measures.
 var reported = slices.Concat(decisions.Asked, []decisions.Question{
-	{ID: names.KeyMinute, Text: "How many requests may a key make in a minute?", Default: ofKey},
+	{ID: fakenames.KeyMinute, Text: "How many requests may a key make in a minute?", Default: ofKey},
 })
 
 // finding returns the answer to one of the reported questions.
 func (o *Observation) finding(id string) Finding {
-	if id != names.KeyMinute {
+	if id != fakenames.KeyMinute {
 		return o.Decisions[id]
 	}
 	if n, measured := o.Limits[id]; measured {
@@ -243,7 +243,7 @@ func (o *Observation) Markdown() string {
 	for _, q := range reported {
 		found := o.finding(q.ID)
 		if !found.Known() {
-			if found.NotAsked != notReached && q.ID != names.KeyMinute {
+			if found.NotAsked != notReached && q.ID != fakenames.KeyMinute {
 				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Text, q.ID, cmp.Or(found.NotAsked, "not asked yet"))
 			}
 			continue

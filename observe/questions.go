@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -171,8 +171,8 @@ func readStatus(x rawcall.Exchange) any {
 
 // nameByStatus has the fake's error name for each status with a single cause.
 var nameByStatus = map[int]string{
-	401: names.Unauthorized, 402: names.PaymentRequired, 403: names.Forbidden,
-	405: names.MethodNotAllowed, 409: names.BYOKNotConfigured, 503: names.BYOKUnavailable,
+	401: fakenames.Unauthorized, 402: fakenames.PaymentRequired, 403: fakenames.Forbidden,
+	405: fakenames.MethodNotAllowed, 409: fakenames.BYOKNotConfigured, 503: fakenames.BYOKUnavailable,
 }
 
 // readErrorName reads the name of an error with a single cause.
@@ -182,9 +182,9 @@ func readErrorName(x rawcall.Exchange) any {
 	case x.Status == http.StatusOK:
 		return nil
 	case x.Status == http.StatusNotFound && x.Name == rawcall.ReadAgent.Name:
-		name = names.NotFound
+		name = fakenames.NotFound
 	case refusesBody(x):
-		name = names.BadRequest
+		name = fakenames.BadRequest
 	}
 	return object(map[string]any{name: labelAt(x, "error")})
 }
@@ -408,11 +408,11 @@ func (p *probe) answerWindows(first, second int, refused rawcall.Exchange) {
 	}
 	switch {
 	case p.meter != nil:
-		p.o.Limits[names.KeyMinute] = int(p.meter.limit)
+		p.o.Limits[fakenames.KeyMinute] = int(p.meter.limit)
 	case second == first && p.counted[first].at.Sub(p.counted[0].at) < 10*time.Second:
 		// Two full minutes agree on the limit, though Retry-After does not show how it counts. A
 		// slow burst could have met two windows.
-		p.o.Limits[names.KeyMinute] = first
+		p.o.Limits[fakenames.KeyMinute] = first
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 )
 
@@ -417,7 +417,7 @@ func stateAfter(wentThrough bool, state byokState) byokState {
 
 // anotherError reports whether an error has another name than the error for a wrong body.
 func (w *Watcher) anotherError(c *watchedCall) bool {
-	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)[names.BadRequest]
+	wrongBody := membersOf(w.o.Decisions["error_names"].Answer)[fakenames.BadRequest]
 	return wrongBody != nil && wrongBody != c.At("error")
 }
 

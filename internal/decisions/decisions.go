@@ -7,7 +7,7 @@ package decisions
 import (
 	"slices"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 )
 
 // Question is a question that the interface leaves open.
@@ -63,8 +63,8 @@ var All = slices.Concat(Asked, unasked)
 var Asked = []Question{
 	// Answers and their words.
 	{"status", "What does GET /v1/status say about the service?", object{"service": "agent-messaging-fake", "version": "v1", "mode": "preview"}, nil},
-	{"error_names", "Which values can error have?", named(names.BadRequest, names.Unauthorized, names.PaymentRequired, names.Forbidden,
-		names.NotFound, names.MethodNotAllowed, names.BYOKNotConfigured, names.BYOKUnavailable), nil},
+	{"error_names", "Which values can error have?", named(fakenames.BadRequest, fakenames.Unauthorized, fakenames.PaymentRequired, fakenames.Forbidden,
+		fakenames.NotFound, fakenames.MethodNotAllowed, fakenames.BYOKNotConfigured, fakenames.BYOKUnavailable), nil},
 	{"reason", "Does a 400 say in reason what is wrong?", true, nil},
 	// Unknown paths, the order of checks, and times.
 	{"unknown_method", "Which status answers a method that the path does not take?", 405, list{404, 405}},
@@ -89,10 +89,10 @@ var Asked = []Question{
 	{"creation_stores_key", "Is llm.api_key of a creation stored as PUT /v1/byok would store it?", true, nil},
 	{"byok_cleared", "Which status answers a message to a byok agent after BYOK was cleared?", 400, list{400, 404, 200}},
 	// Limits.
-	{"warmup_limit_name", "What is the limit_key of the limit on warm-ups?", names.WarmUpKeyHour, nil},
+	{"warmup_limit_name", "What is the limit_key of the limit on warm-ups?", fakenames.WarmUpKeyHour, nil},
 	{"refused_operations_spend", "Does a warm-up with a wrong body count against the limit on warm-ups?", false, nil},
 	{"body_before_operation_limit", "Is a wrong body answered 400 even if the limit of the operation is spent?", true, nil},
-	{"minute_limit_name", "What is the limit_key of the limit on requests in a minute?", names.KeyMinute, nil},
+	{"minute_limit_name", "What is the limit_key of the limit on requests in a minute?", fakenames.KeyMinute, nil},
 	{"windows", "How does a limit count calls?", WindowsFixed, list{WindowsFixed, WindowsSliding, WindowsAligned, WindowsWeighted, WindowsBucket}},
 	{"retry_after", "Does a call go through after exactly the wait that Retry-After names?", true, nil},
 	{"several_limits", "If several limits are spent, does the 429 name the one that opens last?", true, nil},
@@ -104,7 +104,7 @@ var Asked = []Question{
 // other kinds, a store that is down, or the whole day of a key.
 var unasked = []Question{
 	{"other_limit_names", "What are the limit_keys of the other limits?",
-		named(names.IPMinute, names.KeyDay, names.AgentCreateKeyDay, names.AgentCreateIPMinute, names.BYOKSetKeyHour), nil},
+		named(fakenames.IPMinute, fakenames.KeyDay, fakenames.AgentCreateKeyDay, fakenames.AgentCreateIPMinute, fakenames.BYOKSetKeyHour), nil},
 	{"permission_before_body", "Is a wrong body of PUT /v1/byok answered 403 if the key must not use BYOK?", true, nil},
 	{"limit_before_permission", "Is a call that the key must not make answered 429 if the limit on requests is spent?", true, nil},
 	{"store_down_first", "Is a warm-up in byok mode answered 503 if BYOK is not available and nothing is stored?", true, nil},

@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/reach"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/secretscan"
 )
 
 // encodings are the forms in which a service or a proxy may echo a text.
@@ -167,7 +167,7 @@ func TestCausesShowNoKey(t *testing.T) {
 		redacted := redactor.Error(none, err, context.Canceled)
 		assert.ErrorIs(t, redacted, err, "%T", err)
 		assert.ErrorIs(t, redacted, context.Canceled, "%T", err)
-		reach.HoldsNone(t, redacted, key)
+		secretscan.HoldsNone(t, redacted, key)
 	}
 	assert.ErrorAs(t, redactor.Error(none, deep), new(guardedError))
 	assert.ErrorIs(t, redactor.Error(none, deep), io.ErrUnexpectedEOF)
@@ -196,7 +196,7 @@ func TestErrorsWithWordsOfTheUserText(t *testing.T) {
 		redacted := redactor.Error(none, fmt.Errorf("%s was sent: %w", words, dial), fmt.Errorf("key-canary-4711 %w", errors.New(words)))
 		assert.EqualError(t, redacted, "[redacted]: dial tcp: connect: connection refused: [redacted] [redacted]", words)
 		assert.ErrorAs(t, redacted, new(*net.OpError), words)
-		reach.HoldsNone(t, redacted, words+" was", "key-canary-4711")
+		secretscan.HoldsNone(t, redacted, words+" was", "key-canary-4711")
 	}
 	//lint:ignore SA1019 any error of net/http will do
 	quoted := redactorOf("", "", "Cancel my booking of Friday").Error(none, &http.ProtocolError{ErrorString: "malformed line: ancel my booking of Friday"})
@@ -216,7 +216,7 @@ func TestErrorsShowNoPasswordOfAnAddress(t *testing.T) {
 		err := New("").Error(none, errors.New(said))
 		assert.EqualError(t, err, shown, said)
 		if said != shown {
-			reach.HoldsNone(t, err, said)
+			secretscan.HoldsNone(t, err, said)
 		}
 	}
 	assert.Equal(t, "unknown host http://[redacted]", New("").Hide("unknown host http://u:1a/canary@models", InAnswer))

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 )
 
-// LimitKey is a value of limit_key. The interface shows no values, so package names has
+// LimitKey is a value of limit_key. The interface shows no values, so package fakenames has
 // the fake's.
 type LimitKey string
 
@@ -37,13 +37,13 @@ const perKey, perIP = false, true // of Limit.PerIP
 // defaults of the limits on requests.
 var Limits = [...]Limit{
 	// The maxima are in the order of Plans: preview, free, pro, byok.
-	{names.KeyMinute, Requests, perKey, time.Minute, [4]int{60, 60, 300, 600}},
-	{names.IPMinute, Requests, perIP, time.Minute, [4]int{120, 120, 500, 1000}},
-	{names.KeyDay, Requests, perKey, Day, [4]int{1000, 1000, 10_000, 50_000}},
-	{names.AgentCreateKeyDay, AgentCreations, perKey, Day, everyPlan(50)},
-	{names.AgentCreateIPMinute, AgentCreations, perIP, time.Minute, everyPlan(10)},
-	{names.BYOKSetKeyHour, BYOKSets, perKey, time.Hour, everyPlan(5)},
-	{names.WarmUpKeyHour, WarmUps, perKey, time.Hour, everyPlan(3)},
+	{fakenames.KeyMinute, Requests, perKey, time.Minute, [4]int{60, 60, 300, 600}},
+	{fakenames.IPMinute, Requests, perIP, time.Minute, [4]int{120, 120, 500, 1000}},
+	{fakenames.KeyDay, Requests, perKey, Day, [4]int{1000, 1000, 10_000, 50_000}},
+	{fakenames.AgentCreateKeyDay, AgentCreations, perKey, Day, everyPlan(50)},
+	{fakenames.AgentCreateIPMinute, AgentCreations, perIP, time.Minute, everyPlan(10)},
+	{fakenames.BYOKSetKeyHour, BYOKSets, perKey, time.Hour, everyPlan(5)},
+	{fakenames.WarmUpKeyHour, WarmUps, perKey, time.Hour, everyPlan(3)},
 }
 
 func everyPlan(n int) [4]int { return [4]int{n, n, n, n} }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -117,9 +117,9 @@ func (b *Behavior) ErrorName(code string) string { return cmp.Or(b.ErrorNames[co
 // may not distinguish them.
 func (b *Behavior) LimitName(limit spec.LimitKey) string {
 	switch limit {
-	case names.WarmUpKeyHour:
+	case fakenames.WarmUpKeyHour:
 		return b.WarmUpLimitName
-	case names.KeyMinute:
+	case fakenames.KeyMinute:
 		return b.MinuteLimitName
 	}
 	return b.OtherLimitNames[string(limit)]

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -45,19 +45,19 @@ var Kinds = [...]struct {
 }{
 	// Columns: status, error identifier, reason for the client, sentence for the
 	// author.
-	BadRequest:        {400, names.BadRequest, "", ""},
-	NoToken:           {401, names.Unauthorized, "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
-	UnknownKey:        {401, names.Unauthorized, "the API key is unknown or revoked", "this fake did not issue the API key of the call, or a reset has removed it"},
-	RevokedKey:        {401, names.Unauthorized, "the API key is unknown or revoked", ""},
-	PaymentRequired:   {402, names.PaymentRequired, "the plan of this API key is not active", "KEY is on a plan that is not active"},
-	NotDashboard:      {403, names.Forbidden, "BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
-	NoSuchAgent:       {404, names.NotFound, "no agent of this API key has this identifier", "no agent has this identifier"},
-	NoSuchPath:        {404, names.NotFound, "no endpoint has this path", ""},
-	NothingStored:     {404, names.NotFound, "no provider key is stored for this API key", "no provider key is stored for KEY"},
-	MethodNotAllowed:  {405, names.MethodNotAllowed, "", ""},
-	BYOKNotConfigured: {409, names.BYOKNotConfigured, "byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
+	BadRequest:        {400, fakenames.BadRequest, "", ""},
+	NoToken:           {401, fakenames.Unauthorized, "the Authorization header must be: Bearer, a space, and an API key", "the call has no Authorization header with one bearer token"},
+	UnknownKey:        {401, fakenames.Unauthorized, "the API key is unknown or revoked", "this fake did not issue the API key of the call, or a reset has removed it"},
+	RevokedKey:        {401, fakenames.Unauthorized, "the API key is unknown or revoked", ""},
+	PaymentRequired:   {402, fakenames.PaymentRequired, "the plan of this API key is not active", "KEY is on a plan that is not active"},
+	NotDashboard:      {403, fakenames.Forbidden, "BYOK requires a dashboard-issued API key", "KEY was not issued through the dashboard, which BYOK requires"},
+	NoSuchAgent:       {404, fakenames.NotFound, "no agent of this API key has this identifier", "no agent has this identifier"},
+	NoSuchPath:        {404, fakenames.NotFound, "no endpoint has this path", ""},
+	NothingStored:     {404, fakenames.NotFound, "no provider key is stored for this API key", "no provider key is stored for KEY"},
+	MethodNotAllowed:  {405, fakenames.MethodNotAllowed, "", ""},
+	BYOKNotConfigured: {409, fakenames.BYOKNotConfigured, "byok needs a BYOK configuration, and none is set for this API key", "no BYOK configuration was ever set for KEY"},
 	RateLimited:       {429, spec.RateLimited, "", ""},
-	BYOKUnavailable:   {503, names.BYOKUnavailable, "BYOK is not available, so no provider key can be used or stored", "the test has made the BYOK store unavailable"},
+	BYOKUnavailable:   {503, fakenames.BYOKUnavailable, "BYOK is not available, so no provider key can be used or stored", "the test has made the BYOK store unavailable"},
 	Scripted:          {0, "", "", "a ReplyFunc answered with this status"},
 	UnlistedStatus:    {500, "internal_server_error", "", ""},
 }

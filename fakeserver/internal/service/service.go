@@ -26,7 +26,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -161,7 +161,7 @@ func (c *call) countKeyless(refusal *Refusal) {
 	}
 	// A token bucket needs the maximum of a plan, and a plan needs a key.
 	nobody := &Key{Plan: spec.PreviewPlan, Usage: new(Usage)}
-	c.state.limit(spec.LimitIndex(names.IPMinute), nobody, c.addressUsage()).count(c.now)
+	c.state.limit(spec.LimitIndex(fakenames.IPMinute), nobody, c.addressUsage()).count(c.now)
 }
 
 // addressUsage returns the Usage of the caller's address, and keeps it.
@@ -536,7 +536,7 @@ func (r Reply) refusal() *Refusal {
 		refusal = Refuse(UnlistedStatus)
 		refusal.Broken = fmt.Sprintf("a ReplyFunc may not answer with status %d; a message is answered with 200 or one of %v", r.Status, spec.SendMessage.Errors)
 	case r.Status == Kinds[RateLimited].Status:
-		refusal.Limit, refusal.Wait = names.KeyMinute, 1
+		refusal.Limit, refusal.Wait = fakenames.KeyMinute, 1
 	}
 	return refusal
 }

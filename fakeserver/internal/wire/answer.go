@@ -13,7 +13,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/memnet"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/names"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/retryafter"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -228,10 +228,10 @@ func (i *InjectedAnswer) refusal(e *spec.Endpoint, now time.Time) *service.Refus
 		r.Code = service.CodeOf(i.Status)
 	}
 	if i.Status == http.StatusTooManyRequests {
-		r.Code, r.Limit, r.Wait, r.Broken = spec.RateLimited, names.KeyMinute, 1, ""
+		r.Code, r.Limit, r.Wait, r.Broken = spec.RateLimited, fakenames.KeyMinute, 1, ""
 		// A wait of more than a minute belongs to the limit per day.
 		if i.RetryAfter != nil && retryafter.Read(http.Header{"Retry-After": {*i.RetryAfter}}, now) > time.Minute {
-			r.Limit = names.KeyDay
+			r.Limit = fakenames.KeyDay
 		}
 	}
 	return r

@@ -1,6 +1,6 @@
-// Package reach looks for secrets in all that a debugger's dump of a value would show. Only
+// Package secretscan looks for secrets in all that a debugger's dump of a value would show. Only
 // tests import it.
-package reach
+package secretscan
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
-// Package names has the names of limits and errors that the interface does not show and
+// Package fakenames has the names of limits and errors that the interface does not show and
 // that this project's fake chose.
-package names
+package fakenames
 
 // The values of limit_key, one for each limit of interface 8.1.
 const (
