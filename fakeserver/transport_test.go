@@ -565,7 +565,7 @@ func TestReasonsOfBodies(t *testing.T) {
 			{`{"llm":{"provider":"openai","api_key":"sk"}}`, "llm.api_key: " + storeIsDown},
 		},
 		"POST /v1/warmup": {{`{"mode":"byok"}`, "mode: " + storeIsDown}, {strings.Repeat(" ", 1<<20+1), "body: at most 1048576 bytes"}},
-		"PUT /v1/byok":    {{`{"provider":"openai","api_key":"sk"}`, "api_key: " + storeIsDown}},
+		"PUT /v1/byok":    {{`{"provider":"openai","api_key":"sk"}`, "api_key: " + storeIsDown}, {`{"provider":"openai","sk-live":1}`, "body: member … is not allowed"}},
 	} {
 		method, path, _ := strings.Cut(call, " ")
 		for _, row := range rows {

@@ -162,9 +162,10 @@ func LooksSecret(text string) bool {
 	})
 }
 
-// MayBeKey reports whether a name is long and has digits, as keys do.
+// MayBeKey reports whether a name is long and has digits, as keys do, or has the form of a
+// key.
 func MayBeKey(name string) bool {
-	return len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
+	return LooksSecret(name) || len(name) >= minSecret && strings.ContainsAny(name, "0123456789")
 }
 
 // Body says which parts of a body may be shown.
