@@ -7,11 +7,11 @@ import { wantText, eventually } from '../support/expect.js';
 test('an agent shows what it was made with, and its conversation as it grows', async (t) => {
   const { fake, page } = await open(t, {
     hash: '#/agents/agent_000001',
-    prepare: (fake) => fake.agent({ system_prompt: 'Be brief.', customer_ref: 'bakery', metadata: { shop: 7 }, llm: { tier: 'smart' } }, 'When do you open?'),
+    prepare: (fake) => fake.agent({ system_prompt: 'Be brief.', customer_ref: 'bakery', metadata: { shop: 7 }, llm: { tier: 'smart', base_url: 'https://ana:pw@llm.example/v1' } }, 'When do you open?'),
   });
   const [about, log, box] = [page.getByLabel('About the agent'), page.getByRole('log'), page.getByLabel('Message')];
   const wantBox = (text) => eventually(page, async () => assert.equal(await box.inputValue(), text));
-  await wantText(about, /Customer\s+bakery[^]*System prompt\s+Be brief\.[^]*"shop": 7[^]*tier\s+smart/);
+  await wantText(about, /Customer\s+bakery[^]*System prompt\s+Be brief\.[^]*"shop": 7[^]*tier\s+smart\s+base_url\s+https:\/\/\[redacted\]@llm\.example\/v1/);
   await fake.call('POST', '/v1/agents/agent_000001/messages', { text: 'Thank you.' });
   await wantText(log, /When do you open\?[^]*Thank you\./);
 

@@ -64,7 +64,8 @@ function Facts({ agent: a }) {
     a.system_prompt && code('System prompt', a.system_prompt, { copied: false }),
     a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copied: false }),
     h('h3', 'Language model'),
-    facts(Object.entries(a.llm).map(([name, value]) => [name, mono(value)])),
+    // The address of a provider may have a user and a password.
+    facts(Object.entries(a.llm).map(([name, value]) => [name, mono(name === 'base_url' ? value.replace(/(^|\/\/)[^/?#]*@/, '$1[redacted]@') : value)])),
     a.sms && h('h3', 'SMS channel'),
     a.sms && facts([['Status', smsTag(a.sms.status)], ['Mode', mono(a.sms.mode)], ['Number', mono(a.sms.phone_number)]]),
   );
