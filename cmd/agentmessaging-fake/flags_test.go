@@ -34,7 +34,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--nothing", "flag provided but not defined: -nothing; --help lists the flags"},
 	{"start", "there is no such command; the commands are version, observe, help"},
 	{"help more", "one argument too many"},
-	{"observe", "observe: set AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY to the service and a key of it"},
+	{"observe", "observe: set AGENT_MESSAGING_BASE_URL to an address such as https://service.example, without /v1, and AGENT_MESSAGING_API_KEY to a key"},
 	{"observe more", "observe: one argument too many"},
 	{"observe --budget cats=1", `observe: invalid value "cats=1" for flag -budget: the parts are requests, creations, byok, warmups and wait`},
 	{"observe --budget creations=1,requests=1e9", `observe: invalid value "creations=1,requests=1e9" for flag -budget: requests: must be a whole number, and wait a duration such as 6m`},

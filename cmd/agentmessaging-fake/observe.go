@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,11 +73,16 @@ func runObserve(ctx context.Context, args, environ []string, stdout, stderr io.W
 // parseObserve reads the flags. It reads the client's variables, so that a shell in which
 // an application runs needs no other variables.
 func parseObserve(args, environ []string) (*observeCommand, error) {
+	variables := map[string]string{}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
 	o := &observeCommand{
 		budget: observe.DefaultBudget(),
 		target: observe.Target{
-			BaseURL: getenv(environ, "AGENT_MESSAGING_BASE_URL"), Key: getenv(environ, "AGENT_MESSAGING_API_KEY"),
-			SecondKey: getenv(environ, "AGENT_MESSAGING_SECOND_API_KEY"),
+			BaseURL: variables["AGENT_MESSAGING_BASE_URL"], Key: variables["AGENT_MESSAGING_API_KEY"],
+			SecondKey: variables["AGENT_MESSAGING_SECOND_API_KEY"],
 		},
 	}
 	// Package flag neither prints nor exits here, because observe prints errors and help as
@@ -103,8 +109,10 @@ func parseObserve(args, environ []string) (*observeCommand, error) {
 
 // check finds mistakes that would stop the run, before any call spends the key's limits.
 func (o *observeCommand) check() error {
-	if o.target.BaseURL == "" || o.target.Key == "" {
-		return errors.New("observe: set AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY to the service and a key of it")
+	// Without an address, every question would end without an answer.
+	address, err := url.Parse(o.target.BaseURL)
+	if err != nil || address.Host == "" || !strings.HasPrefix(address.Scheme, "http") || o.target.Key == "" {
+		return errors.New("observe: set AGENT_MESSAGING_BASE_URL to an address such as https://service.example, without /v1, and AGENT_MESSAGING_API_KEY to a key of that service")
 	}
 	// With a mistyped path there would be no baseline to compare with.
 	if _, err := os.Stat(o.baseline); err != nil && o.baseline != "" && filepath.Clean(o.baseline) != filepath.Clean(o.out) {
@@ -174,14 +182,4 @@ func (o *observeCommand) write(found *observe.Observation, stdout io.Writer) err
 		err = errors.Join(err, printing)
 	}
 	return err
-}
-
-// getenv finds a variable in environ as os.Getenv does; "" if it is not set.
-func getenv(environ []string, name string) string {
-	for _, variable := range environ {
-		if value, ok := strings.CutPrefix(variable, name+"="); ok {
-			return value
-		}
-	}
-	return ""
 }

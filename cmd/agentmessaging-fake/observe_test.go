@@ -93,8 +93,9 @@ func TestObserveRefuses(t *testing.T) {
 		assert.Equal(t, tt.status, status, tt.args)
 		assert.Contains(t, stderr, tt.want, tt.args)
 	}
-	o, err := parseObserve([]string{"--byok", "--budget", "byok=1"}, []string{"AGENT_MESSAGING_BASE_URL=x", "AGENT_MESSAGING_API_KEY=x"})
+	o, err := parseObserve([]string{"--byok", "--budget", "byok=1"}, []string{"AGENT_MESSAGING_BASE_URL=http://x", "AGENT_MESSAGING_API_KEY=x"})
 	assert.Equal(t, []any{1, nil}, []any{o.budget.BYOKSets, err}, "--byok raises no budget")
+	assert.ErrorContains(t, (&observeCommand{target: observe.Target{BaseURL: "127.0.0.1:8460", Key: "x"}}).check(), "set AGENT_MESSAGING_BASE_URL to an address")
 	reader, full := io.Pipe()
 	_ = reader.Close()
 	assert.ErrorIs(t, new(observeCommand).write(new(observe.Observation), full), io.ErrClosedPipe)
