@@ -186,6 +186,10 @@ func (c *config) openFake(settings map[string]setting) error {
 		if given == (setting{}) {
 			continue
 		}
+		// It often comes from a variable of the shell that is not set.
+		if given.value == "" {
+			return fmt.Errorf("%s: must not be empty; leave it out instead", given.from)
+		}
 		opts, err := o.apply(given.value)
 		if err != nil {
 			return fmt.Errorf("%s: %w", given.from, err)
@@ -387,10 +391,7 @@ func callLimit(value string) (int, error) {
 // because at the end of the program it would be too late. --ready-file and --state must differ,
 // or the printed lines would overwrite the state.
 func (c *config) ownFile(path string) (string, error) {
-	switch {
-	case path == "":
-		return "", errors.New("must be the path of a file")
-	case c.statePath != "" && atomicfile.Target(path) == atomicfile.Target(c.statePath):
+	if c.statePath != "" && atomicfile.Target(path) == atomicfile.Target(c.statePath) {
 		return "", errors.New("must not be the file of --state")
 	}
 	return path, atomicfile.Writable(path)

@@ -17,7 +17,7 @@ var badFlags = []struct{ flag, want string }{
 	{"--addr=0.0.0.0:0", "--addr: must be a loopback address such as 127.0.0.1:8460; --allow-remote allows others"},
 	{"--allow-remote=maybe", "--allow-remote: must be true or false"},
 	{"--token=secret-15-chars", "--token: must be 16 to 256 characters of visible ASCII"},
-	{"--state=", "--state: must be the path of a file"},
+	{"--plan=", "--plan: must not be empty; leave it out instead"},
 	{"--log=loud", "--log: must be one of auto, text, json, off"},
 	{"--key=secret,key", "--key: must be visible ASCII characters without a comma"},
 	{"--limits=none", "--limits: must be off, one of preview, free, pro, byok, or calls in a window such as key_minute=5"},
