@@ -154,9 +154,9 @@ func checkSMSStatus(method, status string) {
 // Text over the bound of interface 8.4, invalid UTF-8 and a Time outside the years 0 to 9999
 // panic.
 func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
-	for _, e := range exchanges {
+	for i, e := range exchanges {
 		if !spec.MessageText.Fits(e.Text) {
-			misuse("AddExchanges", "Text: at most %d characters", spec.MessageText.MaxLen)
+			misuse("AddExchanges", "exchanges[%d].text: at most %d characters", i, spec.MessageText.MaxLen)
 		}
 		checkTexts("AddExchanges", e.Text, e.UserRef, e.ReplyText, strings.Join(e.Warnings, ""))
 		checkTimes("AddExchanges", e.Time)

@@ -170,7 +170,7 @@ var misuses = map[string]func(fake){
 	"ByAgent: the identifier is empty":                                        func(f fake) { fakeserver.ByAgent("") },
 	"Chance: NaN is not between 0 and 1":                                      func(f fake) { f.OnMessage().Chance(math.NaN(), 0) },
 	"AddAgent: this fake did not issue that key":                              func(f fake) { f.AddAgent("amk_other", fakeserver.Agent{}) },
-	"AddExchanges: Text: at most 4000 characters":                             func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: tooLong}) },
+	"AddExchanges: exchanges[0].text: at most 4000 characters":                func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Text: tooLong}) },
 	"AddExchanges: every text must be valid UTF-8":                            func(f fake) { f.AddExchanges("agent_000001", fakeserver.Exchange{Warnings: []string{"\xff"}}) },
 	"SetSMS: every text must be valid UTF-8":                                  func(f fake) { f.SetSMS("agent_000001", "active", "\xff") },
 	"StoreBYOK: every text must be valid UTF-8":                               func(f fake) { f.StoreBYOK(f.Key(), "sk-canary", fakeserver.BYOK{Provider: "openai", Label: "\xff"}) },
