@@ -83,6 +83,33 @@ type Request struct {
 	Deadline time.Time   // for the request and its answer
 }
 
+// Answer is the result of a request.
+type Answer struct {
+	Status  int         // 0: none came
+	Header  http.Header // may belong to the transport: read it, or change a clone
+	Body    []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
+	Err     error       // why no answer came, or why the body of a 2xx is incomplete
+	BodyErr error       // why the body of another status is incomplete
+	Missed  Missed      // how the answer was missed; NotMissed if Err is nil
+	Sent    bool        // the service may have seen the request
+	// Unprocessed is true if an HTTP/2 connection did not process the request, because it
+	// was closing or had no room. Another connection can take the request at once. Sent
+	// still reports whether the service may have seen the request.
+	Unprocessed bool
+}
+
+// Missed says how an answer was missed.
+type Missed int
+
+const (
+	NotMissed     Missed = iota
+	NoAnswer             // no answer came before the context or a timeout ended the request
+	Broken               // the connection could not be made, or broke
+	StreamRefused        // the HTTP/2 stream was refused (REFUSED_STREAM)
+	Denied               // a certificate was refused, or a proxy refused CONNECT: the service has done nothing
+	Unreadable           // the answer is not HTTP, or its body is larger than the bound
+)
+
 // Send sends the request at most once and reads the answer. When it returns, the
 // request's context has ended.
 func (s *Sender) Send(ctx context.Context, r Request) Answer {
@@ -105,8 +132,8 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 	defer stop()
 	rt := &roundTrip{sender: s, ctx: ctx, stop: stop}
 	defer func() {
-		if held := rt.firstOn.Load(); held != nil {
-			<-held.firstToken // without an answer, another request is the connection's first now
+		if conn := rt.firstOn.Load(); conn != nil {
+			conn.endFirst()
 		}
 	}()
 	transport := cmp.Or(s.transport, http.DefaultTransport)
@@ -147,7 +174,7 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 //	GotConn, GetConn                                    the HTTP/2 connection is full: the try ends
 //	WroteHeaders, then GetConn or GotConn               net/http wants to repeat: the try ends
 //	FirstResponseByte, Got1xxResponse, ...              the first byte was of an interim answer
-//	none                                                a transport without hooks: see facts.maybeRead
+//	none                                                a transport without hooks: see facts.maybeSentEarly
 type roundTrip struct {
 	sender        *Sender
 	httpTransport *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
@@ -193,9 +220,9 @@ func (rt *roundTrip) build(r Request) {
 	switch {
 	case r.Body == nil:
 		delete(rt.request.Header, "Content-Type")
-		rt.known.maybeRead = r.Method == http.MethodPost
+		rt.known.maybeSentEarly = r.Method == http.MethodPost
 	case rt.httpTransport != nil && rt.sender.runsHooks.Load():
-		rt.known.maybeRead = true                // this body does not notice reads: assume that it was sent, unless hooks run
+		rt.known.maybeSentEarly = true           // this body does not notice reads: assume that it was sent, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
@@ -220,8 +247,8 @@ type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
 	// Once the transport has a connection, the hooks show whether it sends the request.
-	f := b.update(func(f *facts) { f.maybeRead = f.maybeRead || !f.connected })
-	if f.bodyClosed {
+	f := b.update(func(f *facts) { f.maybeSentEarly = f.maybeSentEarly || !f.connected })
+	if f.bodySealed {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	return b.body.Read(p)
@@ -251,13 +278,12 @@ func (rt *roundTrip) queueUp() {
 	rt.hasTurn.Store(turn)
 }
 
-// leaveQueue ends the request's turn, if it has one. If the request has found an HTTP/2
-// connection, the next in the queue gets the turn, because it may share the connection.
-// Otherwise all waiting requests may look at once.
-func (rt *roundTrip) leaveQueue(http2 bool) {
+// leaveQueue ends the request's turn, if it has one. found says whether the request has found an
+// HTTP/2 connection, which the next in the queue may share.
+func (rt *roundTrip) leaveQueue(found bool) {
 	if rt.hasTurn.CompareAndSwap(true, false) {
 		rt.turnTimer.Stop()
-		rt.sender.queue.leave(!http2)
+		rt.sender.queue.leave(found)
 	}
 }
 
@@ -326,6 +352,26 @@ func (rt *roundTrip) refuse(why rejection) {
 	rt.stop()
 }
 
+// checkRepeat notes whether the transport is about to send the request again, as net/http does
+// after some failures: it looks for a connection although the request was written and is not
+// answered. A request with a body cannot be repeated, because build sets no GetBody. For any
+// other, getConn and gotConn end the try before it is sent. Both check: getConn runs before a
+// dial, but net/http skips it for an HTTP/2 connection that it dialed for another request. After
+// an answer, the user's transport may send the request again, for example with a credential that
+// the answer asked for.
+func (f *facts) checkRepeat() { f.repeat = f.repeat || f.headers > f.answers }
+
+// noteInterim sets answers back to 0: the first byte belonged to an interim answer, after
+// which net/http may still repeat the request.
+func (f *facts) noteInterim() { f.answers, f.interim = 0, f.interim+1 }
+
+// plainIsHTTP1 reports that a connection without TLS is certainly HTTP/1.1. Otherwise it may
+// be HTTP/2, and shared with other requests. Only net/http's own transport shows whether it
+// speaks HTTP/2 without TLS. transport is nil if it is of another type.
+func plainIsHTTP1(transport *http.Transport) bool {
+	return transport != nil && (transport.Protocols == nil || !transport.Protocols.UnencryptedHTTP2())
+}
+
 func (rt *roundTrip) gotFirstByte() {
 	rt.update(func(f *facts) { f.answers++ })
 	if conn := rt.conn.Load(); conn != nil {
@@ -350,7 +396,7 @@ func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	proxyFailed := rt.proxyFailed(err)
 	return rt.update(func(f *facts) {
 		f.lookedForConn = f.lookedForConn || proxyFailed // no hook ran, but the hooks would have shown everything
-		f.bodyClosed = !f.maybeRead                      // from now on, no goroutine that RoundTrip left behind can read the body
+		f.bodySealed = !f.maybeSentEarly                 // from now on, no goroutine that RoundTrip left behind can read the body
 	}).failure(err)
 }
 

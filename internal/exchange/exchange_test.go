@@ -177,8 +177,8 @@ func TestMayBeSent(t *testing.T) {
 		{facts{ended: true}, all},
 		{facts{hasBody: true}, nil},
 		{facts{isHTTPTransport: true}, errs{read, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
-		{facts{maybeRead: true, lookedForConn: true}, nil},
-		{facts{maybeRead: true, lookedForConn: true, hasBody: true}, all},
+		{facts{maybeSentEarly: true, lookedForConn: true}, nil},
+		{facts{maybeSentEarly: true, lookedForConn: true, hasBody: true}, all},
 		{facts{connected: true}, errs{read, errDial, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway}},
 		{facts{connected: true, isHTTPTransport: true}, errs{canceled, timeout}},
 		{facts{connected: true, isHTTPTransport: true, ended: true}, all},

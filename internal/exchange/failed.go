@@ -14,40 +14,13 @@ import (
 // and the transport's error alone. net/http exports few of its errors, so some are
 // recognized by their words. The client's tests check these words against a real net/http.
 
-// Answer is the result of a request.
-type Answer struct {
-	Status  int         // 0: none came
-	Header  http.Header // may belong to the transport: read it, or change a clone
-	Body    []byte      // of a 2xx at most 1 MiB, of another status 64 KiB
-	Err     error       // why no answer came, or why the body of a 2xx is incomplete
-	BodyErr error       // why the body of another status is incomplete
-	Missed  Missed      // how the answer was missed; NotMissed if Err is nil
-	Sent    bool        // the service may have seen the request
-	// Unprocessed is true if an HTTP/2 connection did not process the request, because it
-	// was closing or had no room. Another connection can take the request at once. Sent
-	// still reports whether the service may have seen the request.
-	Unprocessed bool
-}
-
-// Missed says how an answer was missed.
-type Missed int
-
-const (
-	NotMissed     Missed = iota
-	NoAnswer             // no answer came before the context or a timeout ended the request
-	Broken               // the connection could not be made, or broke
-	StreamRefused        // the HTTP/2 stream was refused (REFUSED_STREAM)
-	Denied               // a certificate was refused, or a proxy refused CONNECT: the service has done nothing
-	Unreadable           // the answer is not HTTP, or its body is larger than the bound
-)
-
 // facts holds what is known of a try. Hooks may still run after RoundTrip has returned, so
 // all decisions about a failure use one copy of the facts.
 type facts struct {
 	isHTTPTransport bool      // the transport is net/http's own
 	hasBody         bool      // the request has a body
-	maybeRead       bool      // the body may have been read before there was a connection, or the request is a POST without a body
-	bodyClosed      bool      // the body was not read, and cannot be read any more
+	maybeSentEarly  bool      // the body may have been read before there was a connection, or the request is a POST without a body
+	bodySealed      bool      // the body was not read, and cannot be read any more
 	lookedForConn   bool      // the transport has looked for a connection (GetConn or GotConn)
 	connected       bool      // the transport has a connection (GotConn)
 	http2           bool      // a connection was HTTP/2
@@ -83,7 +56,7 @@ var (
 // took the request, and another try may help.
 func (f facts) failure(err error) (_ Answer, again bool) {
 	words, unwritten := f.http2Words(err), f.headers == 0
-	if words == "net/http: cannot rewind body after connection loss" {
+	if words == cannotRewind {
 		f.rejection = noRoom
 	}
 	answer := Answer{Err: f.reason(err), Missed: f.missed(err), Sent: f.mayBeSent(err)}
@@ -118,6 +91,11 @@ func (f facts) reason(err error) error {
 	}
 	return err
 }
+
+// cannotRewind is net/http's error for a request that it would have written to another
+// connection, if it could have read the body again: this one has not taken it, and nothing was
+// written.
+const cannotRewind = "net/http: cannot rewind body after connection loss"
 
 // notRepeated begins net/http's error for a request that it would have sent again over
 // HTTP/2, if it could have read the body again.
@@ -170,7 +148,7 @@ func (f facts) mayBeSent(err error) bool {
 // are believed: otherwise each failed dial would leave the request in doubt.
 func (f facts) maybeSentUnseen() bool {
 	certain := f.lookedForConn && (f.isHTTPTransport || !f.hasBody)
-	return f.maybeRead && !certain
+	return f.maybeSentEarly && !certain
 }
 
 // answering reports that an answer, or an interim answer, has begun.

@@ -17,11 +17,12 @@ import (
 // The service's SETTINGS say how many requests a connection takes at a time. Until the
 // SETTINGS arrive, net/http assumes 100. If the limit is lower, the service refuses
 // requests that net/http has already written (RFC 9113, 5.1.2). So a new connection
-// carries one request until its first answer.
-//
-// firstAnswerWait bounds how long other requests wait for that answer. The answer may
-// take longer, but by then the SETTINGS have come. A request never waits more than half of
-// the time to its deadline, so that a slow answer does not make it fail unsent.
+// carries one request until its first answer (connection.admit), and requests look for a
+// connection one after the other, so that each can share one (dialQueue).
+
+// firstAnswerWait bounds how long other requests wait for the first answer on a connection. The
+// answer may take longer, but by then the SETTINGS have come. A request never waits more than
+// half of the time to its deadline, so that a slow answer does not make it fail unsent.
 // firstAnswerWait also bounds a request's turn to look for a connection.
 const firstAnswerWait = 2 * time.Second
 
@@ -72,8 +73,7 @@ func newConnection() *connection {
 }
 
 // admit waits until a request may be written, at most half of the time to ctx's deadline. It
-// reports whether the request is the first on the connection. If so, the request must take
-// the token out of firstToken when it ends.
+// reports whether the request is the first on the connection. If so, call endFirst when it ends.
 func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	if c.hasAnswer.Load() { // true for nearly all requests, which would contend for the locks of select
 		return false, nil
@@ -92,6 +92,9 @@ func (c *connection) admit(ctx context.Context) (first bool, err error) {
 		return false, ctx.Err()
 	}
 }
+
+// endFirst ends the first request. If it had no answer, another request is the first now.
+func (c *connection) endFirst() { <-c.firstToken }
 
 // noteAnswer notes that an answer has begun to arrive.
 func (c *connection) noteAnswer() {
@@ -149,16 +152,16 @@ func (q *dialQueue) push() (turnCh chan bool) {
 	return turnCh
 }
 
-// leave ends a turn. The next request in the queue gets the turn; if all is true, all
-// waiting requests go on without one.
-func (q *dialQueue) leave(all bool) {
+// leave ends a turn. If the turn has found a connection to share, the next request in the queue
+// gets the turn. Otherwise all waiting requests go on without one.
+func (q *dialQueue) leave(found bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for len(q.waiting) > 0 {
 		next := q.waiting[0]
 		q.waiting = q.waiting[1:]
-		next <- !all
-		if !all {
+		next <- found
+		if found {
 			return
 		}
 	}

@@ -73,8 +73,9 @@ const (
 	InName
 	// inQuote is a text that came in place of an answer. Its author is not known.
 	inQuote
-	// inNoPart stands for any text. No part of a secret is looked for, only the whole secret.
-	inNoPart
+	// beginningsOnly stands for any text: only the beginning of a secret and of its encodings
+	// count, not letters inside of it.
+	beginningsOnly
 )
 
 // parts says how long a part of a secret must be to be hidden. A shorter part stays in
@@ -85,15 +86,15 @@ type parts struct {
 	letters      [5]int // for each Place of a text: letters and digits in a row, not counting the characters between them
 }
 
-// whole is longer than any secret. With it, only the whole secret is hidden and no part.
-const whole = math.MaxInt
+// never is longer than any secret, so that no part of it is hidden.
+const never = math.MaxInt
 
-// A name may have a word in common with a key, such as "provider-1", so in a name only a long
-// part of a key is hidden. Other texts may have several ordinary words in common with a user
+// The first bytes of a key are hidden everywhere. A name may have another word in common with a
+// key, so in a name only a long part of the rest is hidden. Other texts may have several ordinary words in common with a user
 // text. A user text may even contain a whole name, so names are not searched for user text.
 var (
-	keyParts      = &parts{first: 8, firstEncoded: 10, letters: [5]int{InText: 16, InAnswer: 8, InName: 16, inQuote: 8, inNoPart: whole}}
-	userTextParts = &parts{first: whole, firstEncoded: 32, letters: [5]int{InText: whole, InAnswer: 20, InName: whole, inQuote: 8, inNoPart: whole}}
+	keyParts      = &parts{first: 8, firstEncoded: 10, letters: [5]int{InText: 16, InAnswer: 8, InName: 16, inQuote: 8, beginningsOnly: never}}
+	userTextParts = &parts{first: never, firstEncoded: 32, letters: [5]int{InText: never, InAnswer: 20, InName: never, inQuote: 8, beginningsOnly: never}}
 )
 
 // A secret is a key or a user text, prepared for the search.
@@ -181,7 +182,7 @@ func letter(c rune) rune {
 }
 
 // Hide replaces whole secrets and their parts. If a secret is still there, because it is
-// encoded, Hide replaces the whole text.
+// encoded, Hide replaces the whole text. A text InAnswer ends at an address with a user.
 func (r *Redactor) Hide(text string, in Place) string {
 	if len(text) < MinSecret {
 		return text
@@ -200,7 +201,7 @@ func (r *Redactor) Hide(text string, in Place) string {
 		return text
 	}
 	text = hideWhole(secrets, strings.ReplaceAll(text, Redacted, hole))
-	if shows(secrets, text, inNoPart) {
+	if shows(secrets, text, beginningsOnly) {
 		return Redacted
 	}
 	text = hideParts(secrets, text, in)
@@ -259,7 +260,7 @@ func shows(secrets []secret, text string, in Place) bool {
 	for range maxLayers + 1 {
 		folded, letters := fold(append(room[:0], text...)), roomToo[:0]
 		for _, c := range text {
-			if l := letter(c); l >= 0 && in != inNoPart {
+			if l := letter(c); l >= 0 && in != beginningsOnly {
 				letters = utf8.AppendRune(letters, l)
 			}
 		}
@@ -303,11 +304,11 @@ func (s *secret) mayHavePart(letters []byte, in Place) bool {
 func hideWhole(secrets []secret, text string) string {
 	folded, hidden := fold([]byte(text)), make([]bool, len(text))
 	for _, s := range secrets {
-		whole, end := fold([]byte(s.text)), 0
-		for _, piece := range bytes.SplitAfter(folded, whole) {
+		sought, end := fold([]byte(s.text)), 0
+		for _, piece := range bytes.SplitAfter(folded, sought) {
 			end += len(piece)
-			if bytes.HasSuffix(piece, whole) {
-				for at := end - len(whole); at < end; at++ {
+			if bytes.HasSuffix(piece, sought) {
+				for at := end - len(sought); at < end; at++ {
 					hidden[at] = true
 				}
 			}
@@ -447,7 +448,7 @@ func (r *Redactor) Error(except func(error) bool, errs ...error) error {
 	return e
 }
 
-// hideUserInfo cuts off an error's text at the place where the text quotes an address
+// hideUserInfo cuts off a text at the place where the text quotes an address
 // with a user and a password, such as a proxy's. It also drops the rest of the text:
 // net/url quotes the part of an address that it cannot read, and this part may be the
 // password.
