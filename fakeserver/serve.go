@@ -39,7 +39,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // finishRecord records the answer. Package memnet then delivers it, and reports to progress.
 //
 // After a panic the client gets no answer.
-func (s *Server) serve(r *http.Request) (a memnet.Answer) {
+func (s *Server) serve(r *http.Request) (a memnet.Transmission) {
 	a.Delivery = noAnswer
 	c := new(call)
 	defer s.recovered(c)
@@ -57,7 +57,7 @@ func (s *Server) serve(r *http.Request) (a memnet.Answer) {
 	}
 	s.chooseAnswer(c)
 	s.finishRecord(r.Context(), c)
-	return memnet.Answer{
+	return memnet.Transmission{
 		Response: c.toClient.Response, Delivery: c.delivery,
 		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
 	}
@@ -126,30 +126,30 @@ func (g *generation) keyLabelLocked(r *wire.Request) string {
 // askService has the service decide, makes the reply to a message, and encodes the
 // answer.
 func (s *Server) askService(ctx context.Context, c *call, scripts []*rule) wire.Answer {
-	answer, st := s.decide(c, scripts)
+	result, st := s.decide(c, scripts)
 	// The limits of the key have started from zero, so without this report a test would wonder
 	// why no limit refuses its calls.
-	if answer.TwoClocks {
+	if result.TwoClocks {
 		s.reportf("%s was used under two clocks: a call at %s came after one more than a day later. "+
 			"A synctest bubble starts in the year 2000: issue a key for each bubble, and do not use it outside",
 			c.record.Key, c.now.Format(time.RFC3339Nano))
 	}
-	if answer.Message != nil {
-		answer.Refusal = s.makeReply(ctx, c, answer.Message, st)
+	if result.Message != nil {
+		result.Refusal = s.makeReply(ctx, c, result.Message, st)
 	}
 	if c.failed != "" {
 		return wire.Answer{}
 	}
 	now := s.Now()
-	if refusal := answer.Refusal; refusal != nil {
+	if refusal := result.Refusal; refusal != nil {
 		c.recordRefusal(refusal, s.config.behavior, now)
 		if refusal.Kind == service.UnlistedStatus {
 			s.reportf("%s: %s", st.rule.callbackName("the ReplyFunc"), refusal.Broken)
 		}
 	} else if c.Endpoint == spec.CreateAgent {
-		c.record.Created = answer.Agent.ID
+		c.record.Created = result.Agent.ID
 	}
-	return wire.Encode(c.Request, &answer, s.config.behavior, now.Format(http.TimeFormat))
+	return wire.Encode(c.Request, &result, s.config.behavior, now.Format(http.TimeFormat))
 }
 
 // recordRefusal records why the service refused a call, without the keys of the call.
@@ -163,12 +163,12 @@ func (c *call) recordRefusal(r *service.Refusal, behavior *service.Behavior, now
 // decide has the service decide under one lock, so that the key, the limits and the effect
 // belong to the same state. For a message it also takes the next step of the script that
 // answers it, and copies the Message for the step's function; makeReply stores the reply.
-func (s *Server) decide(c *call, scripts []*rule) (answer service.Answer, st step) {
+func (s *Server) decide(c *call, scripts []*rule) (result service.Result, st step) {
 	defer s.lock().Unlock()
-	answer = c.generation.service.Do(c.now, &c.Request.Request)
-	m := answer.Message
+	result = c.generation.service.Do(c.now, &c.Request.Request)
+	m := result.Message
 	if m == nil {
-		return answer, st
+		return result, st
 	}
 	// The step is taken under the same lock as the limits, so that a refused message uses up
 	// no step.
@@ -177,7 +177,7 @@ func (s *Server) decide(c *call, scripts []*rule) (answer service.Answer, st ste
 			Agent: copyAgent(m.Agent), Text: m.Exchange.Text, UserRef: m.Exchange.UserRef, History: copyExchanges(m.Agent.Exchanges),
 		}
 	}
-	return answer, st
+	return result, st
 }
 
 // makeReply waits out the cold start (interface 4.2), and makes the reply. It runs without the

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Answer is an answer to a request, and the way in which it is sent. Its parts do not
+// Transmission is an answer to a request, and the way in which it is sent. Its parts do not
 // change once it is sent.
-type Answer struct {
+type Transmission struct {
 	Response
 	Delivery
 	// Progress gets the number of body bytes that were sent or are about to be sent. It is
@@ -69,62 +69,62 @@ func (d Delivery) Part(body []byte) (part []byte, whole bool) {
 // Write sends the answer to a request through net/http's server. If the connection ends
 // too early, or the client leaves, it panics with http.ErrAbortHandler, which net/http
 // treats as an abort and does not log.
-func (a *Answer) Write(w http.ResponseWriter, req *http.Request) {
-	part, whole := a.Part(a.Body)
-	if a.Sent != Nothing {
-		a.send(req.Context(), w, part)
+func (t *Transmission) Write(w http.ResponseWriter, req *http.Request) {
+	part, whole := t.Part(t.Body)
+	if t.Sent != Nothing {
+		t.send(req.Context(), w, part)
 	}
 	// No more bytes follow: now the connection ends as the delivery says. If the delivery is
 	// Stays or GoesAway, there is nothing to do.
 	switch {
-	case whole, req.ProtoMajor == 2 && a.Ends == Closes && a.Sent != Nothing:
+	case whole, req.ProtoMajor == 2 && t.Ends == Closes && t.Sent != Nothing:
 		// The answer is whole. Or only the HTTP/2 stream ends, and the client sees from the
 		// Content-Length that a part is missing.
-	case a.Ends == Closes:
+	case t.Ends == Closes:
 		panic(http.ErrAbortHandler)
-	case a.Ends == Resets:
+	case t.Ends == Resets:
 		reset(w)
-	case a.Ends == Hangs:
-		a.hang(req.Context())
+	case t.Ends == Hangs:
+		t.hang(req.Context())
 		panic(http.ErrAbortHandler)
 	}
 }
 
 // hang waits until the client leaves, and records that nothing was sent.
-func (a *Answer) hang(ctx context.Context) {
+func (t *Transmission) hang(ctx context.Context) {
 	<-ctx.Done()
-	a.Progress(0, true)
+	t.Progress(0, true)
 }
 
 // send sends a part of the body, if necessary in drips until the client leaves. It
 // flushes the part if the connection then ends.
-func (a *Answer) send(ctx context.Context, w http.ResponseWriter, part []byte) {
-	maps.Copy(w.Header(), a.Header.Clone()) // the record has the same header
-	if a.Ends == GoesAway {
+func (t *Transmission) send(ctx context.Context, w http.ResponseWriter, part []byte) {
+	maps.Copy(w.Header(), t.Header.Clone()) // the record has the same header
+	if t.Ends == GoesAway {
 		w.Header().Set("Connection", "close") // over HTTP/2 net/http makes it a GOAWAY
 	}
-	w.WriteHeader(a.Status)
-	for sent := 0; a.Drip > 0 && sent < len(part); {
+	w.WriteHeader(t.Status)
+	for sent := 0; t.Drip > 0 && sent < len(part); {
 		if sent > 0 {
 			_ = http.NewResponseController(w).Flush() // a part that cannot be flushed is sent with a later part
-			Pause(ctx, a.Every)
+			Pause(ctx, t.Every)
 			if ctx.Err() != nil {
-				a.Progress(sent, true)
+				t.Progress(sent, true)
 				panic(http.ErrAbortHandler)
 			}
 		}
-		drip := part[sent:min(sent+a.Drip, len(part))]
-		a.Progress(sent+len(drip), sent+len(drip) == len(part)) // recorded before a client can have it
+		drip := part[sent:min(sent+t.Drip, len(part))]
+		t.Progress(sent+len(drip), sent+len(drip) == len(part)) // recorded before a client can have it
 		_, _ = w.Write(drip)                                    // if it fails, the client has left
 		sent += len(drip)
 	}
 	// A client that takes less than the whole part has left.
-	if a.Drip == 0 {
+	if t.Drip == 0 {
 		if sent, _ := w.Write(part); sent < len(part) {
-			a.Progress(sent, true)
+			t.Progress(sent, true)
 		}
 	}
-	if a.Ends != Stays {
+	if t.Ends != Stays {
 		_ = http.NewResponseController(w).Flush()
 	}
 }

@@ -186,14 +186,14 @@ func (b *callersBody) Read(p []byte) (int, error) {
 // response returns the answer as a client gets it. It leaves out headers without values,
 // which only keep net/http from adding such headers. closes says that the client asked to
 // close the connection.
-func (a *Answer) response(req *http.Request, closes bool) *http.Response {
-	header := a.Header.Clone()
+func (t *Transmission) response(req *http.Request, closes bool) *http.Response {
+	header := t.Header.Clone()
 	maps.DeleteFunc(header, func(_ string, values []string) bool { return len(values) == 0 })
-	number := strconv.Itoa(a.Status)
+	number := strconv.Itoa(t.Status)
 	resp := &http.Response{
-		StatusCode: a.Status, Status: number + " " + cmp.Or(http.StatusText(a.Status), "status code "+number), // the words of net/http
+		StatusCode: t.Status, Status: number + " " + cmp.Or(http.StatusText(t.Status), "status code "+number), // the words of net/http
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: header, ContentLength: int64(len(a.Body)), Request: req, Close: closes || a.Ends == GoesAway, Body: a.body(req.Context()),
+		Header: header, ContentLength: int64(len(t.Body)), Request: req, Close: closes || t.Ends == GoesAway, Body: t.body(req.Context()),
 	}
 	if req.Method == http.MethodHead {
 		_ = resp.Body.Close() // none of it is sent
@@ -204,23 +204,23 @@ func (a *Answer) response(req *http.Request, closes bool) *http.Response {
 
 // body returns the body as a client reads it. If the delivery cuts the body, it ends with the
 // error of the broken connection, else with io.EOF.
-func (a *Answer) body(ctx context.Context) *directBody {
-	b := &directBody{answer: a, end: io.EOF}
+func (t *Transmission) body(ctx context.Context) *directBody {
+	b := &directBody{answer: t, end: io.EOF}
 	b.ctx, b.stop = context.WithCancelCause(ctx)
 	var whole bool
-	if b.part, whole = a.Part(a.Body); !whole {
-		b.end = a.endError()
+	if b.part, whole = t.Part(t.Body); !whole {
+		b.end = t.endError()
 	}
 	return b
 }
 
 // endError returns the error that a client reads if the connection ends too early: io.EOF
 // before the first byte of the answer, and io.ErrUnexpectedEOF after it.
-func (a *Answer) endError() error {
+func (t *Transmission) endError() error {
 	switch {
-	case a.Ends == Resets:
+	case t.Ends == Resets:
 		return &net.OpError{Op: "read", Net: "tcp", Addr: fakeAddr, Err: os.NewSyscallError("read", syscall.ECONNRESET)}
-	case a.Sent == Nothing:
+	case t.Sent == Nothing:
 		return io.EOF
 	}
 	return io.ErrUnexpectedEOF
@@ -231,7 +231,7 @@ func (a *Answer) endError() error {
 type directBody struct {
 	ctx    context.Context
 	stop   context.CancelCauseFunc // ends ctx, when the body is closed
-	answer *Answer
+	answer *Transmission
 	part   []byte     // the part of the answer's body that the delivery sends
 	mu     sync.Mutex // guards the fields below, but for end
 	// arrived is how many bytes have come over the connection. read is how many of these the

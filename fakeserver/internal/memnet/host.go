@@ -1,6 +1,6 @@
 // Package memnet serves the fake in memory: at its own address, over connections that
 // behave as TCP does, or without any connection. It opens no socket. It does not know the
-// service: Host.Answer makes each Answer, and memnet delivers it.
+// service: Host.Answer makes each Transmission, and memnet delivers it.
 //
 // host.go has the connections. Host.Client returns an http.Client whose Transport dials
 // into memory: each connection is a net.Pipe with its own http.Server at the other end,
@@ -34,7 +34,7 @@ import (
 // first use.
 type Host struct {
 	Addr   string // host and port of the URLs, which are https although nothing is encrypted
-	Answer func(*http.Request) Answer
+	Answer func(*http.Request) Transmission
 	// Refuse is called before a request of a client with that address is sent. An error, such
 	// as ErrRefused, refuses the connection.
 	Refuse func(*http.Request, netip.Addr) error
@@ -57,7 +57,7 @@ type TB interface {
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 	d := &dialer{host: h, ip: ip, waits: tb != nil}
 	transport := &http.Transport{
-		Proxy:          d.noProxy,
+		Proxy:          d.refuseBeforeConn,
 		DialTLSContext: d.dial,
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
 			return nil, h.unreachable("http", address) // clients reach the host only as https
@@ -135,7 +135,7 @@ func dialError(address addr, err error) error {
 type addr string
 
 // fakeAddr is the host's address in the errors of clients that have reached it. Host.Addr
-// would be misleading, because its name may say that HTTPClient is missing.
+// would be misleading: its name tells a client without the fake's transport what it lacks.
 const fakeAddr addr = "fake:443"
 
 func (addr) Network() string  { return "tcp" }
@@ -218,11 +218,11 @@ func (d *dialer) dial(_ context.Context, _, to string) (net.Conn, error) {
 	return client, nil
 }
 
-// noProxy is the Proxy function of the Transport, and never returns a proxy. net/http calls
-// it for each request before it looks for a connection, so it can fail a
-// request even if an idle connection is open. That is necessary after Host.Close, which
-// may run outside the bubble of the client and then cannot close the idle connection.
-func (d *dialer) noProxy(req *http.Request) (*url.URL, error) {
+// refuseBeforeConn is the Proxy function of the Transport. It never returns a proxy. net/http
+// calls it for each request before it looks for a connection, so it can refuse a request even if
+// an idle connection is open. That is necessary for faults, and after Host.Close, which may run
+// outside the bubble of the client and then cannot close the idle connection.
+func (d *dialer) refuseBeforeConn(req *http.Request) (*url.URL, error) {
 	err := d.host.unreachable("https", d.host.Addr)
 	if err == nil {
 		err = d.host.Refuse(req, d.ip)

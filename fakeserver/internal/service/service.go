@@ -1,5 +1,5 @@
 // Package service is the Agent Messaging Service as a state machine: a State, the time
-// and a Request give an Answer, and the State after it.
+// and a Request give a Result, and the State after it.
 //
 // It reads like the interface document, whose sections its comments cite. A call goes
 // through State.Do, from the top down:
@@ -48,10 +48,10 @@ type Request struct {
 // A field that is missing from the body, or is an accepted null, is not in the map.
 type Fields map[*spec.Field]string
 
-// Answer is the service's decision: a Refusal, or the result of the endpoint. Package
+// Result is the service's decision: a Refusal, or the result of the endpoint. Package
 // wire turns it into JSON. Message.Agent is the stored agent, which later calls change,
-// so the caller must read it under the lock. Nothing else in an Answer changes later.
-type Answer struct {
+// so the caller must read it under the lock. Nothing else in a Result changes later.
+type Result struct {
 	Refusal *Refusal     // nil if the call succeeded; then the fields below have the result
 	Status  StatusValues // 4.1
 	Mode    string       // 4.2: the mode in which the gateway is warm
@@ -67,7 +67,7 @@ type Answer struct {
 // the other parts, which the client reads too.
 type endpointRules struct {
 	// act carries out a call that no check and no limit has refused.
-	act func(*call) Answer
+	act func(*call) Result
 	// checks are made in this order, after 404, 405, 401 and 402. The refusal of the first
 	// check that fails is the flaw of the call: see State.Do.
 	checks []check
@@ -132,11 +132,11 @@ type call struct {
 // setting of Behavior. A call that authenticate refuses spends no limit of a key, whatever
 // Behavior says: without a valid key there is none to spend, and 402, 404 and 405 come before
 // the limits.
-func (s *State) Do(now time.Time, req *Request) Answer {
+func (s *State) Do(now time.Time, req *Request) Result {
 	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
 		c.countKeyless(refusal)
-		return Answer{Refusal: refusal}
+		return Result{Refusal: refusal}
 	}
 	var flaw *Refusal
 	for _, check := range s.endpoints[req.Endpoint].checks {
@@ -144,12 +144,12 @@ func (s *State) Do(now time.Time, req *Request) Answer {
 			break
 		}
 	}
-	answer := Answer{Refusal: c.refuseOrSpend(flaw)}
-	if answer.Refusal == nil {
-		answer = s.endpoints[req.Endpoint].act(c)
+	result := Result{Refusal: c.refuseOrSpend(flaw)}
+	if result.Refusal == nil {
+		result = s.endpoints[req.Endpoint].act(c)
 	}
-	answer.TwoClocks = c.twoClocks
-	return answer
+	result.TwoClocks = c.twoClocks
+	return result
 }
 
 // countKeyless counts a call that is answered 401, if Behavior says so. Only the limit
@@ -401,34 +401,34 @@ func (c *call) refusedByLimit(roles [spec.LimitCount]role, ip *Usage) *Refusal {
 }
 
 // status carries out interface 4.1. It reads nothing of the state.
-func (c *call) status() Answer { return Answer{Status: c.state.behavior.Status} }
+func (c *call) status() Result { return Result{Status: c.state.behavior.Status} }
 
 // warmUp carries out interface 4.2. After that the first message of the key has no cold
 // start. Warming up a warm key succeeds too.
-func (c *call) warmUp() Answer {
+func (c *call) warmUp() Result {
 	c.key.Warm = true
-	return Answer{Mode: cmp.Or(c.req.Fields[spec.WarmUpMode], spec.ModeHosted)}
+	return Result{Mode: cmp.Or(c.req.Fields[spec.WarmUpMode], spec.ModeHosted)}
 }
 
 // getBYOK carries out interface 4.3. It works while the store is down, because section
 // 4.3 lists no 503.
-func (c *call) getBYOK() Answer { return Answer{BYOK: c.key.BYOK} }
+func (c *call) getBYOK() Result { return Result{BYOK: c.key.BYOK} }
 
 // setBYOK carries out interface 4.4. It replaces a stored key. The answer is the same as
 // for reading the configuration.
-func (c *call) setBYOK() Answer {
+func (c *call) setBYOK() Result {
 	c.storeBYOK(spec.BYOKAPIKey, spec.BYOKProvider, spec.BYOKBaseURL, spec.BYOKModel, spec.BYOKLabel)
 	return c.getBYOK()
 }
 
 // clearBYOK carries out interface 4.5. It succeeds even if nothing is set, unless
 // Behavior says otherwise.
-func (c *call) clearBYOK() Answer {
+func (c *call) clearBYOK() Result {
 	if c.key.BYOK != nil {
 		c.key.Cleared = c.now
 	}
 	c.key.BYOK, c.key.sealed = nil, nil
-	return Answer{}
+	return Result{}
 }
 
 // storeBYOK stores the provider key of a body. PUT /v1/byok and agent creation have
@@ -445,7 +445,7 @@ func (c *call) storeBYOK(apiKey, provider, baseURL, model, label *spec.Field) {
 // the API key, as PUT /v1/byok would do, and every agent of this API key uses it (2.4). By the
 // other decision, llm.api_key is for the new agent alone. The fake then does not store it,
 // since it calls no provider.
-func (c *call) createAgent() Answer {
+func (c *call) createAgent() Result {
 	_, setsKey := c.req.Fields[spec.LLMAPIKey]
 	ownKey := setsKey && !c.state.behavior.CreationStoresKey
 	if setsKey && !ownKey { // rule 2
@@ -453,7 +453,7 @@ func (c *call) createAgent() Answer {
 	}
 	a := AgentOf(c.req.Fields)
 	a.OwnKey = ownKey
-	return Answer{Agent: *c.state.AddAgent(c.key, a, c.now)}
+	return Result{Agent: *c.state.AddAgent(c.key, a, c.now)}
 }
 
 // AgentOf returns an agent with the parameters of a creation (interface 2.3), without
@@ -474,13 +474,13 @@ func AgentOf(f Fields) Agent {
 }
 
 // getAgent carries out interface 4.7.
-func (c *call) getAgent() Answer { return Answer{Agent: *c.agent} }
+func (c *call) getAgent() Result { return Result{Agent: *c.agent} }
 
 // enableSMS carries out interface 4.9. It replaces a channel that the agent has already.
-func (c *call) enableSMS() Answer {
+func (c *call) enableSMS() Result {
 	c.state.openChannel(c.agent, c.req.Fields[spec.SMSChannelMode])
 	c.agent.UpdatedAt = c.now
-	return Answer{Agent: *c.agent}
+	return Result{Agent: *c.agent}
 }
 
 // Message is a message that was accepted and not answered yet. The caller makes the reply
@@ -494,13 +494,13 @@ type Message struct {
 
 // sendMessage carries out interface 4.8. The message has spent its limits by now, whatever
 // the script answers.
-func (c *call) sendMessage() Answer {
+func (c *call) sendMessage() Result {
 	m := &Message{Agent: c.agent, Cold: !c.key.Warm, Exchange: Exchange{
 		Text: c.req.Fields[spec.MessageText], UserRef: c.req.Fields[spec.MessageUserRef],
 		Time: c.now, TraceID: c.req.TraceID,
 	}}
 	c.key.Warm = true
-	return Answer{Message: m}
+	return Result{Message: m}
 }
 
 // AnswerMessage ends a message: it stores the exchange with the reply, or returns the

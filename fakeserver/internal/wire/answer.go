@@ -78,22 +78,22 @@ type (
 
 // replies makes the body for a successful call of each endpoint. times is Behavior.Times. No
 // reply has the prompt, the metadata or the model of an agent.
-var replies = map[*spec.Endpoint]func(a *service.Answer, times string) any{
-	spec.Status:      func(a *service.Answer, _ string) any { return statusReply{okReply{true}, a.Status} },
-	spec.WarmUp:      func(a *service.Answer, _ string) any { return warmUpReply{okReply{true}, true, a.Mode} },
+var replies = map[*spec.Endpoint]func(a *service.Result, times string) any{
+	spec.Status:      func(a *service.Result, _ string) any { return statusReply{okReply{true}, a.Status} },
+	spec.WarmUp:      func(a *service.Result, _ string) any { return warmUpReply{okReply{true}, true, a.Mode} },
 	spec.GetBYOK:     storedBYOK,
 	spec.SetBYOK:     storedBYOK,
-	spec.ClearBYOK:   func(*service.Answer, string) any { return okReply{true} },
-	spec.CreateAgent: func(a *service.Answer, _ string) any { return createdAgent(a) },
+	spec.ClearBYOK:   func(*service.Result, string) any { return okReply{true} },
+	spec.CreateAgent: func(a *service.Result, _ string) any { return createdAgent(a) },
 	spec.GetAgent:    wholeAgent,
-	spec.SendMessage: func(a *service.Answer, _ string) any {
+	spec.SendMessage: func(a *service.Result, _ string) any {
 		return messageReply{a.Message.Exchange.ReplyText, a.Message.Exchange.Warnings}
 	},
-	spec.EnableSMS: func(a *service.Answer, _ string) any { return smsReply{Status: a.Agent.SMS.Status} },
+	spec.EnableSMS: func(a *service.Result, _ string) any { return smsReply{Status: a.Agent.SMS.Status} },
 }
 
 // createdAgent returns the body for the creation of an agent.
-func createdAgent(a *service.Answer) agentReply {
+func createdAgent(a *service.Result) agentReply {
 	reply := agentReply{ID: a.Agent.ID, Status: a.Agent.Status}
 	if sms := a.Agent.SMS; sms != nil {
 		reply.SMS = &smsReply{Status: sms.Status}
@@ -103,7 +103,7 @@ func createdAgent(a *service.Answer) agentReply {
 
 // wholeAgent returns the body for a read: the body of a creation, plus the times and the phone
 // number.
-func wholeAgent(a *service.Answer, times string) any {
+func wholeAgent(a *service.Result, times string) any {
 	reply := createdAgent(a)
 	reply.CreatedAt, reply.UpdatedAt = formatTime(a.Agent.CreatedAt, times), formatTime(a.Agent.UpdatedAt, times)
 	if reply.SMS != nil {
@@ -114,7 +114,7 @@ func wholeAgent(a *service.Answer, times string) any {
 
 // storedBYOK returns the body with the stored BYOK configuration, without its label
 // (interface 2.4), or with null.
-func storedBYOK(a *service.Answer, times string) any {
+func storedBYOK(a *service.Result, times string) any {
 	stored := a.BYOK
 	if stored == nil {
 		return byokReply{okReply{true}, nil}
@@ -147,7 +147,7 @@ func formatTime(t time.Time, form string) string {
 // Date header. A success is 200 (interface 4), and every body has the trace identifier.
 // It sets the Content-Length, because net/http would otherwise send a long body in
 // chunks.
-func Encode(req *Request, a *service.Answer, behavior *service.Behavior, date string) Answer {
+func Encode(req *Request, a *service.Result, behavior *service.Behavior, date string) Answer {
 	status, body := http.StatusOK, any(nil)
 	if a.Refusal == nil {
 		body = replies[req.Endpoint](a, behavior.Times)
@@ -198,7 +198,7 @@ type InjectedAnswer struct {
 // Encode makes the answer to a request. It starts from the answer that the service
 // itself would give with this status, and replaces what the test has named.
 func (i *InjectedAnswer) Encode(req *Request, behavior *service.Behavior, now time.Time) Answer {
-	a := Encode(req, &service.Answer{Refusal: i.refusal(req.Endpoint, now)}, behavior, now.Format(http.TimeFormat))
+	a := Encode(req, &service.Result{Refusal: i.refusal(req.Endpoint, now)}, behavior, now.Format(http.TimeFormat))
 	// A raw answer has only the parts that the test gave, and a date.
 	if i.Raw {
 		a.Header = http.Header{"Content-Type": headerValue(i.ContentType), "Date": a.Header["Date"]}
