@@ -83,7 +83,7 @@ func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (c
 		t := float64(c.at.UnixMilli())/1000 - m.minuteStart
 		refused, opens := c.Status == http.StatusTooManyRequests, t
 		if refused {
-			opens += retryAfter(c.Exchange).Seconds()
+			opens += namedWait(c.Exchange).Seconds()
 		}
 		switch {
 		case !c.Limited():
@@ -196,9 +196,9 @@ func (k callKind) matches(x rawcall.Exchange) bool {
 	return x.Name == k.call.Name && x.Status == k.status && x.Call.Body == k.call.Body && x.Path == k.call.Path
 }
 
-// retryAfter returns the wait that the header names, at least a second. It returns a
+// namedWait returns the wait that Retry-After names, at least a second. It returns a
 // minute if the header names no wait, or a wait of more than a day.
-func retryAfter(x rawcall.Exchange) time.Duration {
+func namedWait(x rawcall.Exchange) time.Duration {
 	wait, ok := x.RetryAfter()
 	if !ok || wait > 24*time.Hour {
 		return time.Minute

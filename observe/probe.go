@@ -170,7 +170,7 @@ func (p *probe) callWithRetry(c rawcall.Call, statuses ...int) rawcall.Exchange 
 		if x.Status != http.StatusTooManyRequests || slices.Contains(statuses, x.Status) {
 			break
 		}
-		p.wait(retryAfter(x))
+		p.wait(namedWait(x))
 		p.maxRequests++
 		x = p.callOnce(c)
 	}

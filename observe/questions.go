@@ -314,7 +314,7 @@ func fillWarmUps(p *probe) any {
 		}
 	}
 	more, refused := p.fillLimit(maxCalls-passed, rawcall.WarmUp)
-	waited := retryAfter(refused) <= 2*time.Minute
+	waited := namedWait(refused) <= 2*time.Minute
 	if waited {
 		// The refusal came from a limit on requests, or the hour of warm-ups is about to end.
 		// After the wait the whole limit per hour can be used up. In this case wrong creations
@@ -344,7 +344,7 @@ func (p *probe) answerRefusedWarmUp(refused rawcall.Exchange) {
 	if wait, _ := refused.RetryAfter(); p.callOnce(rawcall.ReadUnknownAgent).Status == http.StatusTooManyRequests || 0 < wait && wait <= 2*time.Minute {
 		p.giveUp("no clear answer: a limit on requests refused the warm-ups") // a limit per day, or one of few calls a minute
 	}
-	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(retryAfter(refused))
+	p.warmUpsName, p.warmUpsOpen = labelAt(refused, "limit_key"), p.now().Add(namedWait(refused))
 	p.answer("warmup_limit_name", p.warmUpsName, refused)
 	p.answer("body_before_operation_limit", wrongBody.Status == 400, wrongBody)
 	// A 409 shows that no provider key is stored, and that the spent limit is checked later.
@@ -359,7 +359,7 @@ func (p *probe) wrongCreationsSpend() bool {
 		p.mustCall(rawcall.BadCreation, 400, 429)
 	}
 	refused := p.callOnce(rawcall.CreateAgent)
-	return refused.Status == http.StatusTooManyRequests && retryAfter(refused) <= time.Minute
+	return refused.Status == http.StatusTooManyRequests && namedWait(refused) <= time.Minute
 }
 
 // fillMinute uses up the key's limit per minute three times: at once; then one half and
@@ -367,14 +367,14 @@ func (p *probe) wrongCreationsSpend() bool {
 // counting give the same answers to all three. A key with more calls a minute than the
 // preview plans needs a larger budget.
 func fillMinute(p *probe) any {
-	read, maxCalls := rawcall.ReadAgent, 130
-	if p.budget.Requests-p.spent.Requests > 2200 {
-		maxCalls = 700
+	read, maxCalls := rawcall.ReadAgent, 130       // more than a preview key, or its address, may make in a minute (interface 8.1)
+	if p.budget.Requests-p.spent.Requests > 2200 { // enough for three times 700
+		maxCalls = 700 // more than a key of any plan may make (interface 8.2)
 	}
 	p.agent()
 	p.emptyMinute()
 	limit, refused := p.fillLimit(maxCalls, read)
-	p.maxRequests = max(p.maxRequests, p.spent.Requests+3*limit+26)
+	p.maxRequests = max(p.maxRequests, p.spent.Requests+3*limit+26) // 26 for the calls in between
 	name := labelAt(refused, "limit_key")
 	x, limited := p.atLimit(rawcall.BadCreation, func(x rawcall.Exchange) bool { return x.Status == http.StatusTooManyRequests }, 429, 400)
 	p.answer("limit_before_body", limited, x)
@@ -384,7 +384,7 @@ func fillMinute(p *probe) any {
 	half, _ := p.fill(limit/2, read) // a service that weighs the previous minute lets fewer calls pass
 	p.wait(25 * time.Second)
 	rest, refused := p.fillLimit(maxCalls, read)
-	p.answerRetryAfter(read, retryAfter(refused))
+	p.answerRetryAfter(read, namedWait(refused))
 
 	_, refused = p.fillLimit(maxCalls, read)
 	p.answerWindows(limit, half+rest, refused)
@@ -427,7 +427,7 @@ func (p *probe) answerRetryAfter(c rawcall.Call, named time.Duration) {
 		p.reasons["retry_after"] = fmt.Sprintf("no clear answer: a wait of %v may be right by chance", named)
 	}
 	if x.Status != http.StatusOK {
-		p.wait(retryAfter(x))
+		p.wait(namedWait(x))
 		p.mustCall(c, 200)
 	}
 }
@@ -470,7 +470,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 		if named := labelAt(x, "limit_key"); named != nil && first != p.warmUpsName {
 			return named == first
 		}
-		return retryAfter(x) <= maxMinuteWait
+		return namedWait(x) <= maxMinuteWait
 	}, 429)
 	p.answer("several_limits", !ofMinute, x)
 }

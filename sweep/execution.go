@@ -53,7 +53,7 @@ type execution struct {
 	cancel    context.CancelFunc
 	finished  bool // the scenario has returned
 
-	mu            sync.Mutex // guards the fields below; update takes it
+	mu            sync.Mutex // guards the fields below; withLock takes it
 	over          bool       // the fields below do not change any more
 	record        record
 	last          moment         // the newest moment between two writes; collectTornLocked updates its folder
@@ -117,17 +117,17 @@ func (x *execution) runOnFake(t *testing.T) {
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	if x.bubble {
-		defer time.AfterFunc(x.record.maxLasted, func() { x.update(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
+		defer time.AfterFunc(x.record.maxLasted, func() { x.withLock(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
 	client, _ := x.client() // no error: tryOptions has made a client with the same options
 	x.perform(&Env{tb: t, Client: client, Fake: fake, Dir: x.record.dir, execution: x})
 	if !x.bubble {
 		leaked := x.leakedGoroutines()
-		x.update(func() { x.record.leaked = leaked })
+		x.withLock(func() { x.record.leaked = leaked })
 	}
 	x.moment("end/dies", "after its last call")
 	misused := fake.Close() // without the lock, because it runs matchers of the scenario
-	x.update(func() {
+	x.withLock(func() {
 		x.over, x.finished, x.record.misused, x.record.lasted = true, true, misused, fake.Now().Sub(x.record.begun)
 		x.record.left = x.persistedLocked(disk.ReadImage(x.record.dir))
 	})
@@ -165,7 +165,7 @@ func (x *execution) perform(env *Env) {
 func (x *execution) recovered() {
 	if v := recover(); v != nil {
 		panicked := fmt.Sprintf("%v\n%s", v, debug.Stack())
-		x.update(func() { x.record.panicked = panicked })
+		x.withLock(func() { x.record.panicked = panicked })
 		x.addStatement(statement{kind: asserted, text: fmt.Sprint("panic: ", v)})
 	}
 }
@@ -196,8 +196,8 @@ func (s *setup) tryOptions() error {
 	return err
 }
 
-// update runs f under the lock. After the end of the execution it does nothing.
-func (x *execution) update(f func()) {
+// withLock runs f under the lock. After the end of the execution it does nothing.
+func (x *execution) withLock(f func()) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.over {
@@ -214,7 +214,7 @@ func (x *execution) say(kind statementKind, text string) {
 
 // addStatement records a statement of the application.
 func (x *execution) addStatement(t statement) {
-	x.update(func() { x.addStatementLocked(t) })
+	x.withLock(func() { x.addStatementLocked(t) })
 }
 
 // addStatementLocked records a statement of the application. If a file was written since
@@ -232,13 +232,13 @@ func (x *execution) addStatementLocked(t statement) {
 // fail.
 func (x *execution) point(name string) (err error) {
 	place := ""
-	x.update(func() {
+	x.withLock(func() {
 		x.names[name]++
 		place = fmt.Sprintf("%s_%d", name, x.names[name])
 		x.record.points = append(x.record.points, place)
 	})
 	x.moment(place+"/dies", "at "+place)
-	x.update(func() {
+	x.withLock(func() {
 		if x.plan.next(x.stage, place, nil).Name != "" {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 			x.record.failedPoint = name
@@ -268,7 +268,7 @@ func (x *execution) moment(name, when string) {
 	if !x.collectMoments {
 		return
 	}
-	x.update(func() {
+	x.withLock(func() {
 		x.collectTornLocked(false)
 		x.last = moment{name: name, when: when, left: x.persistedLocked(x.last.left.dir)}
 		x.addMomentLocked(x.last)
@@ -391,7 +391,7 @@ func (x *execution) wait(done <-chan struct{}) {
 // are ignored.
 func (x *execution) stall(why string) {
 	stacks := goroutinesLabelled(x.label)
-	x.update(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
+	x.withLock(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }
 
 // labelKey is the key of the label on the goroutines of an execution. With

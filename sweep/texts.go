@@ -95,10 +95,10 @@ func (p patterns) normalized(line string) string {
 	return line
 }
 
-// learn learns which words vary from two lists of statements that should say the same.
-// enough says whether a pattern keeps enough of its two lines. If it does not, learn
+// learn learns which words vary from two lists of statements that should say the same. If
+// accept refuses the pattern of two lines, because it lost what tells lines apart, learn
 // returns the two lines; otherwise nil.
-func (p *patterns) learn(texts, others []statement, enough func(pattern string) bool) (differing []string) {
+func (p *patterns) learn(texts, others []statement, accept func(pattern string) bool) (differing []string) {
 	for _, t := range texts {
 		line := p.normalized(t.text)
 		pattern := func(o statement) string { return commonPattern(line, p.normalized(o.text)) }
@@ -106,7 +106,7 @@ func (p *patterns) learn(texts, others []statement, enough func(pattern string) 
 			break
 		}
 		other := slices.MaxFunc(others, func(x, y statement) int { return len(pattern(x)) - len(pattern(y)) })
-		if !enough(pattern(other)) {
+		if !accept(pattern(other)) {
 			differing = []string{line, other.text}
 			continue // a later line may match another one better
 		}

@@ -1,6 +1,7 @@
 // Package mask hides keys, passwords and people's words when the fake keeps, logs or
 // prints a call. A JSON body keeps its structure, its numbers and its other strings. Any
-// other body cannot be searched for escaped keys, so it is hidden whole.
+// other body cannot be searched for escaped keys, so it is hidden whole, unless texts are shown
+// and it has no sign of a key.
 //
 // SecretsOf finds the keys of one call: its token, and the strings under api_key in its
 // body. Secrets.Clean and Secrets.CleanHeader remove these keys from the other parts of
@@ -216,8 +217,8 @@ func (b *Body) hidden(body string, n int) string {
 
 // masked returns the JSON that is shown in place of a piece; "" if the piece is shown as
 // it was written. A piece is masked if it is under api_key, if it may be a key in an
-// unchecked body, if it is a base_url with a password, if it holds a person's words, or
-// if it repeats a secret of the call.
+// unchecked body, if it is a base_url with a password, if it holds a person's words, if it is a
+// number of more than maxNumber bytes, or if it repeats a secret of the call.
 func (b *Body) masked(w *walker) string {
 	isString, isURL := w.written[0] == '"', !w.isName && bytes.EqualFold(w.member, baseURL)
 	isThere := func(secret string) bool { return bytes.Contains(w.written, []byte(secret)) }

@@ -15,7 +15,7 @@ type Transmission struct {
 	Delivery
 	// Progress gets the number of body bytes that were sent or are about to be sent. It is
 	// called while an answer drips or hangs, and if the client leaves before it has the part
-	// that Delivery allows. The last of these calls, and no other, has ended true. An answer
+	// that Delivery allows. Only in the last of these calls ended is true. An answer
 	// that is sent at once needs no call.
 	Progress func(sent int, ended bool)
 }
