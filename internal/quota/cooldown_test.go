@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,10 +63,10 @@ func (p *played) classify(call *spec.Endpoint) *Waiter {
 	return w
 }
 
-// ask asks at a time for the first of the waiting calls.
+// ask asks at a time for the first of the waiting calls, which are all alike.
 func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedule {
 	w := p.classify(call)
-	p.engine.queueLocked(w.Class).calls = make([]*Waiter, waiting)
+	p.engine.queueLocked(w.Class).calls = slices.Repeat([]*Waiter{w}, waiting)
 	schedule := p.AskLocked(h+at, w, waiting)
 	for _, w.Grant = range schedule.Grants {
 		p.underWay[call] = append(p.underWay[call], w)
@@ -82,116 +83,114 @@ func (p *played) answer(at time.Duration, call *spec.Endpoint, o *Outcome) (clos
 	return p.DoneLocked(h+at, w, *o)
 }
 
-// coolDownRules has the rules of a cool-down, each with a story that shows it. The columns of a
-// step say what happens, at which time, calls of which endpoint, how many wait, how many go,
-// what answers them, and until when no other goes.
+// coolDownRules has the rules of a cool-down, each with a story that shows it.
 var coolDownRules = []struct {
 	rule   string
 	random float64 // for jitter
 	story  []step
 }{
-	{"one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", 0, []step{
-		{"a call is refused for 20 s", 0, message, 1, 1, refuses("k", 20*s), 20 * s},
-		{"one goes, whose answer is waited for a second", 20 * s, message, 99, 1, nil, 21 * s},
-		{"the first passes", 20 * s, message, 99, 0, passes, 0},
-		{"two more go", 20 * s, message, 99, 2, nil, 21 * s},
-		{"both pass", 20 * s, message, 99, 0, passes, 0},
-		{"four more go", 20 * s, message, 99, 4, nil, 21 * s},
-		{"all pass", 20 * s, message, 99, 0, passes, 0},
-		{"the eighth is refused", 20 * s, message, 99, 1, refuses("k", 70*s), 90 * s},
-		{"as many go as then, and 7 in 70 s is a gap of 10 s", 90 * s, message, 99, 7, passes, 100 * s},
-		{"one goes after the gap, which shrinks", 100 * s, message, 99, 1, passes, 100*s + shrunk(10*s, 1)},
-		{"and shrinks more, for two who wait", 110 * s, message, 2, 1, passes, 110*s + shrunk(shrunk(10*s, 1), 2)},
-		{"a lone caller is not held up by the pace of many", 110 * s, message, 1, 0, nil, 111 * s},
-		{"it goes after a second", 111 * s, message, 1, 1, passes, 0},
-		{"and the pace is forgotten", 111 * s, message, 99, 9, passes, 0},
+	{rule: "one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", story: []step{
+		{says: "a call is refused for 20 s", call: message, waiting: 1, goes: 1, answer: refuses("k", 20*s), until: 20 * s},
+		{says: "one goes, whose answer is waited for a second", at: 20 * s, call: message, waiting: 99, goes: 1, until: 21 * s},
+		{says: "the first passes", at: 20 * s, call: message, waiting: 99, answer: passes},
+		{says: "two more go", at: 20 * s, call: message, waiting: 99, goes: 2, until: 21 * s},
+		{says: "both pass", at: 20 * s, call: message, waiting: 99, answer: passes},
+		{says: "four more go", at: 20 * s, call: message, waiting: 99, goes: 4, until: 21 * s},
+		{says: "all pass", at: 20 * s, call: message, waiting: 99, answer: passes},
+		{says: "the eighth is refused", at: 20 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 70*s), until: 90 * s},
+		{says: "as many go as then, and 7 in 70 s is a gap of 10 s", at: 90 * s, call: message, waiting: 99, goes: 7, answer: passes, until: 100 * s},
+		{says: "one goes after the gap, which shrinks", at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 100*s + shrunk(10*s, 1)},
+		{says: "and shrinks more, for two who wait", at: 110 * s, call: message, waiting: 2, goes: 1, answer: passes, until: 110*s + shrunk(shrunk(10*s, 1), 2)},
+		{says: "a lone caller is not held up by the pace of many", at: 110 * s, call: message, waiting: 1, until: 111 * s},
+		{says: "it goes after a second", at: 111 * s, call: message, waiting: 1, goes: 1, answer: passes},
+		{says: "and the pace is forgotten", at: 111 * s, call: message, waiting: 99, goes: 9, answer: passes},
 	}},
-	{"an opening teaches the next one", 0, []step{
-		{"a call is refused for 60 s", 0, message, 1, 1, refuses("k", 60*s), 60 * s},
-		{"all pass in the first opening", 60 * s, message, 99, 60, passes, 0},
-		{"but the 61st is refused", 60 * s, message, 99, 1, refuses("k", 60*s), 120 * s},
-		{"60 passed in 60 s, so 60 go at once and one a second", 120 * s, message, 99, 60, passes, 121 * s},
-		{"the next is refused", 121 * s, message, 99, 1, refuses("k", 59*s), 180 * s},
-		{"12 pass", 180 * s, message, 99, 12, passes, 0},
-		{"others were quicker, so the next is refused", 180 * s, message, 99, 1, refuses("k", 60*s), 240 * s},
-		{"half of 60 go at once, and 12 in 60 s is a gap of 5 s", 240 * s, message, 99, 30, passes, 245 * s},
-		{"the next is refused", 245 * s, message, 99, 1, refuses("k", 55*s), 300 * s},
-		{"30 passed in 60 s, so the gap is 2 s", 300 * s, message, 99, 30, passes, 302 * s},
-		{"one more passes", 302 * s, message, 99, 1, passes, 0},
-		{"the next is refused for long", 304 * s, message, 99, 1, refuses("k", 508*s), 812 * s},
-		{"31 passed in 512 s, but the gap grows by a quarter at most", 812 * s, message, 99, 31, passes, 812*s + grown(508*s/256)},
-		{"the next is refused", 815 * s, message, 99, 1, refuses("k", 59*s), 874 * s},
-		{"31 passed in 62 s, so the gap is 2 s again", 874 * s, message, 99, 1, refuses("k", 60*s), 934 * s},
-		{"nobody passed, so the gap grows by a quarter", 934 * s, message, 99, 15, passes, 934*s + grown(2*s)},
-		{"a 16th passes", 938 * s, message, 99, 1, passes, 0},
-		{"the next is refused", 942 * s, message, 99, 1, refuses("k", 6*s), 948 * s},
-		{"more passed than before, and 16 in 14 s is a gap below a second", 948 * s, message, 99, 16, passes, 948*s + 14*s/16},
+	{rule: "an opening teaches the next one", story: []step{
+		{says: "a call is refused for 60 s", call: message, waiting: 1, goes: 1, answer: refuses("k", 60*s), until: 60 * s},
+		{says: "all pass in the first opening", at: 60 * s, call: message, waiting: 99, goes: 60, answer: passes},
+		{says: "but the 61st is refused", at: 60 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 120 * s},
+		{says: "60 passed in 60 s, so 60 go at once and one a second", at: 120 * s, call: message, waiting: 99, goes: 60, answer: passes, until: 121 * s},
+		{says: "the next is refused", at: 121 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 180 * s},
+		{says: "12 pass", at: 180 * s, call: message, waiting: 99, goes: 12, answer: passes},
+		{says: "others were quicker, so the next is refused", at: 180 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 240 * s},
+		{says: "half of 60 go at once, and 12 in 60 s is a gap of 5 s", at: 240 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 245 * s},
+		{says: "the next is refused", at: 245 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 55*s), until: 300 * s},
+		{says: "30 passed in 60 s, so the gap is 2 s", at: 300 * s, call: message, waiting: 99, goes: 30, answer: passes, until: 302 * s},
+		{says: "one more passes", at: 302 * s, call: message, waiting: 99, goes: 1, answer: passes},
+		{says: "the next is refused for long", at: 304 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 508*s), until: 812 * s},
+		{says: "31 passed in 512 s, but the gap grows by a quarter at most", at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + grown(508*s/256)},
+		{says: "the next is refused", at: 815 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 874 * s},
+		{says: "31 passed in 62 s, so the gap is 2 s again", at: 874 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 934 * s},
+		{says: "nobody passed, so the gap grows by a quarter", at: 934 * s, call: message, waiting: 99, goes: 15, answer: passes, until: 934*s + grown(2*s)},
+		{says: "a 16th passes", at: 938 * s, call: message, waiting: 99, goes: 1, answer: passes},
+		{says: "the next is refused", at: 942 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 6*s), until: 948 * s},
+		{says: "more passed than before, and 16 in 14 s is a gap below a second", at: 948 * s, call: message, waiting: 99, goes: 16, answer: passes, until: 948*s + 14*s/16},
 	}},
-	{"a gap is 15 s at most", 0, []step{
-		{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
-		{"one passes", 10 * s, message, 99, 1, passes, 0},
-		{"the next is refused for 50 s", 10 * s, message, 99, 1, refuses("k", 50*s), 60 * s},
-		{"one passed in 50 s", 60 * s, message, 99, 1, passes, 75 * s},
+	{rule: "a gap is 15 s at most", story: []step{
+		{says: "a call is refused for 10 s", call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
+		{says: "one passes", at: 10 * s, call: message, waiting: 99, goes: 1, answer: passes},
+		{says: "the next is refused for 50 s", at: 10 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 50*s), until: 60 * s},
+		{says: "one passed in 50 s", at: 60 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 75 * s},
 	}},
-	{"a call without an answer counts as passed", 0, []step{
-		{"a call is refused for 10 s", 0, message, 1, 1, refuses("k", 10*s), 10 * s},
-		{"one goes", 10 * s, message, 99, 1, nil, 11 * s},
-		{"another one goes", 11 * s, message, 1, 1, nil, 12 * s},
-		{"the third is refused", 12 * s, message, 99, 1, refuses("k", 18*s), 30 * s},
-		{"two passed in 20 s", 30 * s, message, 99, 2, passes, 40 * s},
+	{rule: "a call without an answer counts as passed", story: []step{
+		{says: "a call is refused for 10 s", call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
+		{says: "one goes", at: 10 * s, call: message, waiting: 99, goes: 1, until: 11 * s},
+		{says: "another one goes", at: 11 * s, call: message, waiting: 1, goes: 1, until: 12 * s},
+		{says: "the third is refused", at: 12 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 18*s), until: 30 * s},
+		{says: "two passed in 20 s", at: 30 * s, call: message, waiting: 99, goes: 2, answer: passes, until: 40 * s},
 	}},
-	{"an unsent call leaves its turn to another", 0, []step{
-		{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
-		{"one goes", s, message, 9, 1, nil, 2 * s},
-		{"but is not sent", s, message, 9, 0, unsent, 0},
-		{"another one goes", s, message, 9, 1, nil, 2 * s},
+	{rule: "an unsent call leaves its turn to another", story: []step{
+		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
+		{says: "one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
+		{says: "but is not sent", at: s, call: message, waiting: 9, answer: unsent},
+		{says: "another one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
 	}},
-	{"a call that passes ends the backoff", 0, []step{
-		{"a call is refused for a second", 0, message, 1, 1, refuses("k", s), s},
-		{"and again", s, message, 1, 1, refuses("k", s), 2 * s},
-		{"it gets through", 2 * s, message, 1, 1, passes, 0},
-		{"the next is refused for a second", 2 * s, message, 1, 1, refuses("k", s), 3 * s},
-		{"and again, for no longer", 3 * s, message, 1, 1, refuses("k", s), 4 * s},
+	{rule: "a call that passes ends the backoff", story: []step{
+		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
+		{says: "and again", at: s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 2 * s},
+		{says: "it gets through", at: 2 * s, call: message, waiting: 1, goes: 1, answer: passes},
+		{says: "the next is refused for a second", at: 2 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 3 * s},
+		{says: "and again, for no longer", at: 3 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 4 * s},
 	}},
-	{"a name joins the endpoints at which it was seen, and the longer wait counts", 0, []step{
-		{"a message is refused for 10 s", 0, message, 1, 1, refuses("a", 10*s), 10 * s},
-		{"a read under the same name for 5 s, but waits for 10 s", 0, read, 1, 1, refuses("a", 5*s), 10 * s},
-		{"so does a message", 0, message, 1, 0, nil, 10 * s},
-		{"under another name for 5 h, before which none tries", 0, message, 1, 0, refuses("day", 5*h), 5 * h},
-		{"a shorter wait under the first name changes nothing", 0, message, 1, 0, refuses("a", 10*s), 5 * h},
+	{rule: "a name joins the endpoints at which it was seen, and the longer wait counts", story: []step{
+		{says: "a message is refused for 10 s", call: message, waiting: 1, goes: 1, answer: refuses("a", 10*s), until: 10 * s},
+		{says: "a read under the same name for 5 s, but waits for 10 s", call: read, waiting: 1, goes: 1, answer: refuses("a", 5*s), until: 10 * s},
+		{says: "so does a message", call: message, waiting: 1, until: 10 * s},
+		{says: "under another name for 5 h, before which none tries", call: message, waiting: 1, answer: refuses("day", 5*h), until: 5 * h},
+		{says: "a shorter wait under the first name changes nothing", call: message, waiting: 1, answer: refuses("a", 10*s), until: 5 * h},
 	}},
-	{"each name is on its own, and without a name each endpoint", 0, []step{
-		{"a message is refused for 30 s", 0, message, 1, 1, refuses("a", 30*s), 30 * s},
-		{"a read under another name for 25 s", 0, read, 1, 1, refuses("b", 25*s), 25 * s},
-		{"a creation is refused for 10 s", 0, create, 1, 1, refuses("", 10*s), 10 * s},
-		{"a warm-up for 20 s", 0, warmUp, 1, 1, refuses("", 20*s), 20 * s},
-		{"the creation goes", 10 * s, create, 1, 1, passes, 0},
-		{"the warm-up waits", 10 * s, warmUp, 1, 0, nil, 20 * s},
+	{rule: "each name is on its own, and without a name each endpoint", story: []step{
+		{says: "a message is refused for 30 s", call: message, waiting: 1, goes: 1, answer: refuses("a", 30*s), until: 30 * s},
+		{says: "a read under another name for 25 s", call: read, waiting: 1, goes: 1, answer: refuses("b", 25*s), until: 25 * s},
+		{says: "a creation is refused for 10 s", call: create, waiting: 1, goes: 1, answer: refuses("", 10*s), until: 10 * s},
+		{says: "a warm-up for 20 s", call: warmUp, waiting: 1, goes: 1, answer: refuses("", 20*s), until: 20 * s},
+		{says: "the creation goes", at: 10 * s, call: create, waiting: 1, goes: 1, answer: passes},
+		{says: "the warm-up waits", at: 10 * s, call: warmUp, waiting: 1, until: 20 * s},
 	}},
-	{"a class that only shares a name tries once a second; a refused class does not", 0, []step{
-		{"a message is refused", 0, message, 1, 1, refuses("rate_limited", s), s},
-		{"and passes", s, message, 1, 1, passes, 0},
-		{"a creation is refused for 3 h", s, create, 1, 1, refuses("rate_limited", 3*h), 3*h + s},
-		{"a message shares the name", s, message, 9, 0, nil, 2 * s},
-		{"one tries after 1 s", 2 * s, message, 9, 1, nil, 3 * s},
-		{"and another one, while no answer comes", 3 * s, message, 9, 1, nil, 4 * s},
-		{"one passes", 4 * s, message, 9, 1, passes, 0},
-		{"messages have left the name", 4 * s, message, 9, 9, passes, 0},
-		{"a creation waits", 4 * s, create, 1, 0, nil, 3*h + s},
-		{"and passes", 3*h + s, create, 1, 1, passes, 0},
-		{"a message is back under the name", 3*h + s, message, 1, 1, refuses("rate_limited", 9*s), 3*h + 10*s},
-		{"and a creation shares it", 3*h + s, create, 1, 0, nil, 3*h + 2*s},
+	{rule: "a class that only shares a name tries once a second; a refused class does not", story: []step{
+		{says: "a message is refused", call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", s), until: s},
+		{says: "and passes", at: s, call: message, waiting: 1, goes: 1, answer: passes},
+		{says: "a creation is refused for 3 h", at: s, call: create, waiting: 1, goes: 1, answer: refuses("rate_limited", 3*h), until: 3*h + s},
+		{says: "a message shares the name", at: s, call: message, waiting: 9, until: 2 * s},
+		{says: "one tries after 1 s", at: 2 * s, call: message, waiting: 9, goes: 1, until: 3 * s},
+		{says: "and another one, while no answer comes", at: 3 * s, call: message, waiting: 9, goes: 1, until: 4 * s},
+		{says: "one passes", at: 4 * s, call: message, waiting: 9, goes: 1, answer: passes},
+		{says: "messages have left the name", at: 4 * s, call: message, waiting: 9, goes: 9, answer: passes},
+		{says: "a creation waits", at: 4 * s, call: create, waiting: 1, until: 3*h + s},
+		{says: "and passes", at: 3*h + s, call: create, waiting: 1, goes: 1, answer: passes},
+		{says: "a message is back under the name", at: 3*h + s, call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", 9*s), until: 3*h + 10*s},
+		{says: "and a creation shares it", at: 3*h + s, call: create, waiting: 1, until: 3*h + 2*s},
 	}},
 	// Jitter makes the first wait longer than the second try would come.
-	{"a class that only shares a name waits out a short limit, unless the gate backs off", 1, []step{
-		{"a message is refused", 0, message, 1, 1, refuses("k", s), 0},
-		{"a read too", 0, read, 1, 1, refuses("k", s), 0},
-		{"the message once more", h, message, 9, 1, refuses("k", s), h + second},
-		{"and once more", h + second, message, 9, 1, refuses("k", s), 0},
-		{"it waits for 2 s, and a quarter of jitter", h + second, message, 9, 0, nil, h + second + 5*s/2},
-		{"a read tries after 2 s", h + second, read, 9, 0, nil, h + second + 2*s},
-		{"it goes", h + second + 2*s, read, 9, 1, nil, 0},
-		{"a Retry-After counts beyond the backoff", h + second + 5*s/2, message, 9, 1, refuses("k", 80*s), h + second + 5*s/2 + 80*s + (8*s+s/4)/32},
+	{rule: "a class that only shares a name waits out a short limit, unless the gate backs off", random: 1, story: []step{
+		{says: "a message is refused", call: message, waiting: 1, goes: 1, answer: refuses("k", s)},
+		{says: "a read too", call: read, waiting: 1, goes: 1, answer: refuses("k", s)},
+		{says: "the message once more", at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: h + second},
+		{says: "and once more", at: h + second, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
+		{says: "it waits for 2 s, and a quarter of jitter", at: h + second, call: message, waiting: 9, until: h + second + 5*s/2},
+		{says: "a read tries after 2 s", at: h + second, call: read, waiting: 9, until: h + second + 2*s},
+		{says: "it goes", at: h + second + 2*s, call: read, waiting: 9, goes: 1},
+		{says: "a Retry-After counts beyond the backoff", at: h + second + 5*s/2, call: message, waiting: 9, goes: 1, answer: refuses("k", 80*s), until: h + second + 5*s/2 + 80*s + (8*s+s/4)/32},
 	}},
 }
 
@@ -265,12 +264,12 @@ func TestPatienceBeginsAtEachLimit(t *testing.T) {
 // A creation with a provider key spends what one without spends, so it waits too (interface
 // 8.3). A creation without a key does not wait for the limit on BYOK sets.
 func TestRefusedCreation(t *testing.T) {
-	for _, tt := range []struct{ refusedHasKey, nextHasKey, waits bool }{
-		{false, true, true},
-		{true, true, true},
-		{true, false, false},
+	for rule, tt := range map[string]struct{ refusedHasKey, nextHasKey, waits bool }{
+		"one with a key waits after one without":      {nextHasKey: true, waits: true},
+		"one with a key waits after one with a key":   {refusedHasKey: true, nextHasKey: true, waits: true},
+		"one without a key goes after one with a key": {refusedHasKey: true},
 	} {
-		for _, before := range []bool{false, true} { // a creation without a key was refused before, for a second
+		for _, before := range []bool{false, true} { // whether a creation without a key was refused before, for a second
 			p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: Never / 4, acquisition: acquisition{deadline: Never}}
 			if before {
 				p.DoneLocked(h/2, &Waiter{Endpoint: create}, *refuses("", s))
@@ -279,7 +278,7 @@ func TestRefusedCreation(t *testing.T) {
 			waits := p.Classify(t.Context(), w)
 			schedule := p.AskLocked(h+h/2, w, 1)
 			waits = waits && schedule.Grants == nil
-			assert.Equal(t, tt.waits, waits, "%+v %v", tt, before)
+			assert.Equal(t, tt.waits, waits, "%s; one without a key was refused before: %t", rule, before)
 		}
 	}
 }
@@ -288,21 +287,21 @@ func TestRefusedCreation(t *testing.T) {
 // quarter of a second, but at most half of the time that the call has left. It does not delay
 // Opens, by which calls are refused.
 func TestJitter(t *testing.T) {
-	for _, tt := range []struct{ deadline, maxWait, want time.Duration }{
-		{Never, Never / 4, 22*s + s/4},
-		{21 * s, Never / 4, 20*s + s/2},
-		{Never, 21 * s, 20*s + s/2},
-		{20 * s, Never / 4, 20 * s},
-		{Never, s, 20 * s},
+	for rule, tt := range map[string]struct{ deadline, maxWait, want time.Duration }{
+		"a tenth of the wait and a quarter of a second":      {deadline: Never, maxWait: Never / 4, want: 22*s + s/4},
+		"half of the second until the deadline":              {deadline: 21 * s, maxWait: Never / 4, want: 20*s + s/2},
+		"half of the second until the end of MaxWait":        {deadline: Never, maxWait: 21 * s, want: 20*s + s/2},
+		"none, if the deadline is over when the limit opens": {deadline: 20 * s, maxWait: Never / 4, want: 20 * s},
+		"none, if MaxWait is over when the limit opens":      {deadline: Never, maxWait: s, want: 20 * s},
 	} {
 		p := play(1)
 		p.answer(0, message, refuses("k", 20*s))
 		w := p.classify(message)
 		w.deadline, w.MaxWait = h+tt.deadline, tt.maxWait
 		schedule := p.AskLocked(h, w, 1)
-		assert.Equal(t, tt.want, schedule.AskAgain-h, "%+v", tt)
-		assert.Equal(t, h+20*s, schedule.Opens, "%+v", tt)
-		assert.Equal(t, "k", schedule.Key, "%+v", tt)
+		assert.Equal(t, tt.want, schedule.AskAgain-h, "%s: when the next call goes", rule)
+		assert.Equal(t, 20*s, schedule.Opens-h, "%s: when the limit opens", rule)
+		assert.Equal(t, "k", schedule.Key, rule)
 	}
 }
 
@@ -310,18 +309,19 @@ func TestJitter(t *testing.T) {
 func TestClosedLonger(t *testing.T) {
 	p := play(0)
 	for _, tt := range []struct {
-		at, asked time.Duration
-		want      bool
+		says           string
+		at, retryAfter time.Duration
+		want           bool
 	}{
-		{0, 10 * s, true},
-		{0, 10 * s, false},
-		{999 * time.Millisecond, 10 * s, false},
-		{2 * s, 10 * s, true},
-		{2 * s, 5 * s, false},
-		{2100 * time.Millisecond, 10 * s, false},
-		{3100 * time.Millisecond, 10 * s, true},
+		{says: "the first refusal", retryAfter: 10 * s, want: true},
+		{says: "the same again", retryAfter: 10 * s},
+		{says: "longer by less than a second", at: 999 * time.Millisecond, retryAfter: 10 * s},
+		{says: "longer by 2 s", at: 2 * s, retryAfter: 10 * s, want: true},
+		{says: "shorter", at: 2 * s, retryAfter: 5 * s},
+		{says: "longer by 0.1 s than the longest", at: 2100 * time.Millisecond, retryAfter: 10 * s},
+		{says: "longer by 1.1 s than the longest", at: 3100 * time.Millisecond, retryAfter: 10 * s, want: true},
 	} {
-		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("", tt.asked)), "%+v", tt)
+		assert.Equal(t, tt.want, p.answer(tt.at, read, refuses("", tt.retryAfter)), tt.says)
 	}
 	assert.False(t, p.answer(3*s, read, refuses("another", 5*s)), "reads wait for longer already")
 }

@@ -68,26 +68,28 @@ func TestClockMayMakeCalls(t *testing.T) {
 // less often than a large one, and never before Retry-After. All give up once nobody has got
 // through for five minutes. If one gets through, the others keep waiting.
 func TestPatience(t *testing.T) {
+	doubling := []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256}
 	for _, tt := range []struct {
-		name          string
-		callers       int
-		within, asked time.Duration // the deadline in place of MaxWait and patience, if not 0; Retry-After
-		through, over time.Duration // when one gets through, if not 0; when the last one gives up
-		sent          []int         // seconds of the first requests after the burst
+		rule           string
+		callers        int
+		retryAfter     time.Duration
+		deadline       time.Duration // of each call, in place of MaxWait and patience; 0: none
+		oneGetsThrough time.Duration // one request then; 0: none
+		wantSent       []int         // the seconds of the first requests after the burst
+		wantOver       time.Duration // when the last caller gives up
 	}{
-		{"one caller waits twice as long each time, up to 64 s", 1, 0, s, 0, 300 * s, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 300}},
-		{"of four, one asks every 16 s at least", 4, 0, s, 0, 300 * s, []int{1, 2, 4, 8, 16, 32, 48, 64}},
-		{"of 500, one asks every 5 s at least", 500, 0, s, 0, 303 * s, []int{1, 2, 4, 8, 13, 18}},
-		{"nobody asks before Retry-After", 500, 0, 30 * s, 0, 300 * s, []int{30, 60, 90}},
-		{"a wait beyond MaxWait is not begun", 1, 0, h, 0, 0, nil},
-		{"a deadline cuts the last wait, which leaves a second for the answer", 1, 300 * s, s, 0, 299 * s, []int{1, 2, 4, 8, 16, 32, 64, 128, 192, 256, 299}},
-		{"one who gets through keeps all others waiting", 20, 0, 30 * s, 299 * s, 600 * s, []int{30, 60}},
+		{rule: "one caller waits twice as long each time, up to 64 s", callers: 1, retryAfter: s, wantSent: append(doubling, 300), wantOver: 300 * s},
+		{rule: "of four, one asks every 16 s at least", callers: 4, retryAfter: s, wantSent: []int{1, 2, 4, 8, 16, 32, 48, 64}, wantOver: 300 * s},
+		{rule: "of 500, one asks every 5 s at least", callers: 500, retryAfter: s, wantSent: []int{1, 2, 4, 8, 13, 18}, wantOver: 303 * s},
+		{rule: "nobody asks before Retry-After", callers: 500, retryAfter: 30 * s, wantSent: []int{30, 60, 90}, wantOver: 300 * s},
+		{rule: "a wait beyond MaxWait is not begun", callers: 1, retryAfter: h},
+		{rule: "the last request leaves a second of the deadline for the answer", callers: 1, retryAfter: s, deadline: 300 * s, wantSent: append(doubling, 299), wantOver: 299 * s},
+		{rule: "one who gets through keeps all others waiting", callers: 20, retryAfter: 30 * s, oneGetsThrough: 299 * s, wantSent: []int{30, 60}, wantOver: 600 * s},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			e, began := NewCoolDown(func() float64 { return 0 }), time.Now()
 			var mu sync.Mutex
 			var sent []int
-			through := tt.through
 			answer := func() Outcome {
 				mu.Lock()
 				defer mu.Unlock()
@@ -95,19 +97,19 @@ func TestPatience(t *testing.T) {
 				if at > 0 {
 					sent = append(sent, int(at.Seconds()))
 				}
-				if through > 0 && at >= through {
-					through = 0
+				if tt.oneGetsThrough > 0 && at >= tt.oneGetsThrough {
+					tt.oneGetsThrough = 0
 					return *passes
 				}
-				return *refuses(fmt.Sprint(len(sent)/2), tt.asked) // the limit's name changes
+				return *refuses(fmt.Sprint(len(sent)/2), tt.retryAfter) // the limit's name changes
 			}
 			var group sync.WaitGroup
 			for range tt.callers {
 				group.Go(func() {
-					ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tt.within, math.MaxInt64))
+					ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tt.deadline, math.MaxInt64))
 					defer cancel()
 					w := reading()
-					if tt.within > 0 {
+					if tt.deadline > 0 {
 						w.MaxWait, w.Patience = math.MaxInt64, math.MaxInt64
 					}
 					for e.Acquire(ctx, w) == nil {
@@ -119,8 +121,8 @@ func TestPatience(t *testing.T) {
 				})
 			}
 			group.Wait()
-			assert.Equal(t, tt.sent, sent[:min(len(sent), len(tt.sent))], "%s: seconds of the first requests after the burst", tt.name)
-			assert.Equal(t, tt.over, time.Since(began), "%s: when the last caller gave up", tt.name)
+			assert.Equal(t, tt.wantSent, sent[:min(len(sent), len(tt.wantSent))], "%s: seconds of the first requests after the burst", tt.rule)
+			assert.Equal(t, tt.wantOver, time.Since(began), "%s: when the last caller gave up", tt.rule)
 		})
 	}
 }
@@ -146,19 +148,20 @@ func TestStreamOfCalls(t *testing.T) {
 	}
 }
 
-// badClock is ahead of the real clock, and panics once, at the n-th reading.
+// badClock is ahead of the real clock, counts its readings, and panics at one of them.
 type badClock struct {
 	RealClock
 	before   func()        // each reading; may be nil
 	by       time.Duration // ahead
-	readings atomic.Int64  // n; 0: never
+	readings atomic.Int64
+	panicsAt int64 // the number of a reading, from 1; 0: never
 }
 
 func (c *badClock) Now() time.Time {
 	if c.before != nil {
 		c.before()
 	}
-	if c.readings.Add(-1) == 0 {
+	if c.readings.Add(1) == c.panicsAt {
 		panic("clock")
 	}
 	return time.Now().Add(c.by)
@@ -173,12 +176,12 @@ func (c *badClock) Sleep(ctx context.Context, d time.Duration) error {
 }
 
 // The panic reaches the call that reads the clock, which leaves the queue. Other calls wait
-// until the limit opens.
+// until the limit opens. A first run without a panic counts the readings, and then each reading
+// panics once.
 func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
-	for nth := range int64(13) {
+	for nth, readings := int64(0), int64(0); nth <= readings; nth++ {
 		synctest.Test(t, func(t *testing.T) {
-			e, clock, began := closed(10*s), &badClock{}, time.Now()
-			clock.readings.Store(nth)
+			e, clock, began := closed(10*s), &badClock{panicsAt: nth}, time.Now()
 			leaves, leave := context.WithCancel(t.Context())
 			time.AfterFunc(5*s, leave)
 			var group sync.WaitGroup
@@ -190,9 +193,10 @@ func TestClockThatPanicsLeavesNoCallInLine(t *testing.T) {
 				synctest.Wait()
 			}
 			group.Wait()
-			assert.Zero(t, e.WaitingLocked(func(Class) bool { return true }), "reading %d", nth)
-			assert.NoError(t, e.Acquire(t.Context(), reading()))
-			assert.LessOrEqual(t, time.Since(began), 11*s, "reading %d", nth)
+			readings = max(readings, clock.readings.Load())
+			assert.Zero(t, e.WaitingLocked(func(Class) bool { return true }), "a panic at reading %d: calls left in the queue", nth)
+			assert.NoError(t, e.Acquire(t.Context(), reading()), "a panic at reading %d: the next call", nth)
+			assert.LessOrEqual(t, time.Since(began), 11*s, "a panic at reading %d: when the next call goes", nth)
 		})
 	}
 }
@@ -220,7 +224,8 @@ func TestAnotherClock(t *testing.T) {
 }
 
 // Messages do not wait for all calls of another class that came before them: every second call
-// is a message. While no answer comes, one call goes each second.
+// is a message, from the first one on, because messages had no grant yet. While no answer comes,
+// one call goes each second.
 func TestClassesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, began := closed(9*s), time.Now()
@@ -233,7 +238,7 @@ func TestClassesTakeTurns(t *testing.T) {
 		synctest.Wait()
 		for n := range 10 {
 			require.NoError(t, e.Acquire(t.Context(), w))
-			assert.InDelta(t, 9.5+2*float64(n), time.Since(began).Seconds(), 0.5, "message %d", n)
+			assert.Equal(t, 9*s+2*time.Duration(n)*s, time.Since(began), "when message %d goes", n)
 		}
 		for _, o := range []*Outcome{unsent, passes} {
 			e.Done(w, *o)
@@ -363,16 +368,21 @@ func TestLaterForecasts(t *testing.T) {
 	w := reading()
 	w.forecasts = make(chan Wait, 1)
 	for _, tt := range []struct {
+		says      string
 		now, turn time.Duration
 		sent      bool
 	}{
-		{0, 100 * s, true}, {0, 125*s - 1, false}, {0, 125 * s, true}, {0, 90 * s, false},
-		{123 * s, 126*s - 1, false}, {123 * s, 126 * s, true},
+		{says: "the first", turn: 100 * s, sent: true},
+		{says: "not longer by a quarter", turn: 125*s - 1},
+		{says: "longer by a quarter", turn: 125 * s, sent: true},
+		{says: "shorter", turn: 90 * s},
+		{says: "2 s are left: longer by a quarter, but not by a second", now: 123 * s, turn: 126*s - 1},
+		{says: "2 s are left: longer by a second", now: 123 * s, turn: 126 * s, sent: true},
 	} {
 		(&queue{schedule: Schedule{Turn: tt.turn}}).sendForecast(w, 0, tt.now)
-		assert.Equal(t, tt.sent, len(w.forecasts) == 1, "%+v", tt)
+		require.Equal(t, tt.sent, len(w.forecasts) == 1, tt.says)
 		if tt.sent {
-			assert.Equal(t, Wait{Place: 1, Expected: tt.turn - tt.now}, <-w.forecasts, "%+v", tt)
+			assert.Equal(t, Wait{Place: 1, Expected: tt.turn - tt.now}, <-w.forecasts, tt.says)
 		}
 	}
 }
