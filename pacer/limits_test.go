@@ -48,16 +48,16 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 
 func TestBurstAtFirstAndAfterQuiet(t *testing.T) {
 	for name, want := range map[string]struct{ most, first, afterQuiet int }{
-		"a large limit allows three at first and nine after quiet": {600, 3, 9},
-		"the preview's limit allows as many after quiet":           {60, 2, 9},
-		"a lower limit allows a sixth of it at most":               {30, 2, 4},
-		"a tiny limit allows two":                                  {3, 2, 2},
+		"a large limit allows three at first and nine after quiet": {most: 600, first: 3, afterQuiet: 9},
+		"the preview's limit allows as many after quiet":           {most: 60, first: 2, afterQuiet: 9},
+		"a lower limit allows a sixth of it at most":               {most: 30, first: 2, afterQuiet: 4},
+		"a tiny limit allows two":                                  {most: 3, first: 2, afterQuiet: 2},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, perMinute(want.most))
-			assert.Equal(t, want.first, use(t, p, message), name)
+			assert.Equal(t, want.first, use(t, p, message), "%s: at first", name)
 			time.Sleep(10 * time.Minute)
-			assert.Equal(t, want.afterQuiet, use(t, p, message), name)
+			assert.Equal(t, want.afterQuiet, use(t, p, message), "%s: after quiet", name)
 		})
 	}
 }
@@ -73,20 +73,20 @@ func TestLongLimits(t *testing.T) {
 		span                 time.Duration
 		least, most, refused int // calls: accepted at least and at most, and refused at most
 	}{
-		"3 an hour":                              {loadsim.FromUse, 3, 3, hours * h, 3 * hours, 3 * hours, hours},
-		"fewer than the pacer was given":         {loadsim.Fixed, 50, 40, hours * h, 40 * hours, 40 * hours, callers * hours},
-		"more than that":                         {loadsim.Fixed, 40, 50, hours * h, 50 * hours, 50 * hours, callers * hours},
-		"a limit that the service does not have": {loadsim.FromUse, 3, 1000, 10 * s, 200, 1000, 0},
-		"a bucket of 50, refilled by 50 an hour": {loadsim.Bucket, 50, 50, hours * h, 50*(hours+1) - 10, 50 * (hours + 1), 300},
+		"3 an hour":                              {model: loadsim.FromUse, given: 3, real: 3, span: hours * h, least: 3 * hours, most: 3 * hours, refused: hours},
+		"fewer than the pacer was given":         {model: loadsim.Fixed, given: 50, real: 40, span: hours * h, least: 40 * hours, most: 40 * hours, refused: callers * hours},
+		"more than the pacer was given":          {model: loadsim.Fixed, given: 40, real: 50, span: hours * h, least: 50 * hours, most: 50 * hours, refused: callers * hours},
+		"a limit that the service does not have": {model: loadsim.FromUse, given: 3, real: 1000, span: 10 * s, least: 200, most: 1000},
+		"a bucket of 50, refilled by 50 an hour": {model: loadsim.Bucket, given: 50, real: 50, span: hours * h, least: 50*(hours+1) - 10, most: 50 * (hours + 1), refused: 300},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := loadsim.Run(loadsim.Scenario{
 				Model: test.model, Span: test.span, Processes: 1, Loads: []loadsim.Load{{Workers: []int{callers}}}, Latency: 40 * time.Millisecond,
 				Limits: []pacer.Limit{{Max: test.given, Window: h}}, Real: []pacer.Limit{{Max: test.real, Window: h}},
 			}).Measure(0, test.span)
-			assert.GreaterOrEqual(t, m.Accepted, test.least, name)
-			assert.LessOrEqual(t, m.Accepted, test.most, name)
-			assert.LessOrEqual(t, m.Refused, test.refused, name)
+			assert.GreaterOrEqual(t, m.Accepted, test.least, "%s: accepted calls", name)
+			assert.LessOrEqual(t, m.Accepted, test.most, "%s: accepted calls", name)
+			assert.LessOrEqual(t, m.Refused, test.refused, "%s: refused calls", name)
 		})
 	}
 }
@@ -99,14 +99,14 @@ func TestLongLimitIsTriedWithOneCallAfterARefusal(t *testing.T) {
 		refused, unsent := acquire(t, p, message), acquire(t, p, message)
 		refused.Done(tooMany("hour", 10*time.Minute))
 		unsent.Done(agentmessaging.AttemptOutcome{})
-		assert.Zero(t, p.State().Limits[1].Used, "the refusal has started the count again, without the unsent call")
+		assert.Zero(t, limitOf(p, "hour").Used, "the refusal has started the count again, without the unsent call")
 		time.Sleep(11 * time.Minute)
 		assert.Equal(t, 1, use(t, p, message))
 		fill(t, p, 2*time.Minute)
 		time.Sleep(50 * time.Second) // most of the hour's limit is used, and little of the minute's
-		used := p.State().Limits[1].Used
+		used := limitOf(p, "hour").Used
 		acquire(t, p, patient()).Done(tooMany("minute", 10*s))
-		assert.Equal(t, used+1, p.State().Limits[1].Used)
+		assert.Equal(t, used+1, limitOf(p, "hour").Used)
 	})
 }
 
@@ -118,19 +118,21 @@ func fill(t *testing.T, p *pacer.Pacer, during time.Duration) {
 	}
 }
 
-// level returns the level of the first limit.
-func level(p *pacer.Pacer) float64 { return p.State().Limits[0].Level }
+// level returns the level of the limit of perMinute.
+func level(p *pacer.Pacer) float64 { return limitOf(p, "minute").Level }
 
 // TestHowFarRefusalsLowerTheLevel: of two calls under way, only the refusal of one counts.
 func TestHowFarRefusalsLowerTheLevel(t *testing.T) {
 	for to, tt := range map[string]struct {
-		busy     time.Duration // for which as many calls went before as may go
-		refusals int           // one a minute
-		level    float64
+		busy       time.Duration // for which as many calls went before as may go
+		refusals   int           // one a minute
+		retryAfter time.Duration
+		want       float64
 	}{
-		"as many as in the window that ends with the wait": {2 * time.Minute, 1, 45},
-		"a half at once, if fewer went":                    {0, 1, 30},
-		"a quarter at least":                               {0, 4, 15},
+		"as many as in the window that ends with the wait": {busy: 2 * time.Minute, refusals: 1, retryAfter: 15 * s, want: 45},
+		"not at all, if that window is 85 % full":          {busy: 2 * time.Minute, refusals: 1, retryAfter: 9 * s, want: 60},
+		"a half at once, if fewer went":                    {refusals: 1, retryAfter: 15 * s, want: 30},
+		"a quarter at least":                               {refusals: 4, retryAfter: 15 * s, want: 15},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, perMinute(60))
@@ -138,13 +140,13 @@ func TestHowFarRefusalsLowerTheLevel(t *testing.T) {
 			fill(t, p, tt.busy)
 			for range tt.refusals {
 				refused, underWay := acquire(t, p, patient()), acquire(t, p, patient())
-				refused.Done(tooMany("", 15*s))
+				refused.Done(tooMany("", tt.retryAfter))
 				lowered := level(p)
-				underWay.Done(tooMany("", 15*s))
+				underWay.Done(tooMany("", tt.retryAfter))
 				assert.Equal(t, lowered, level(p), "%s: the second refusal", to)
 				time.Sleep(time.Minute)
 			}
-			assert.InDelta(t, tt.level, level(p), 0.1, to)
+			assert.InDelta(t, tt.want, level(p), 0.1, to)
 		})
 	}
 }
@@ -240,25 +242,27 @@ func TestRefusalsWithoutACause(t *testing.T) {
 // A refusal that says little about the limit closes it, but does not lower the level.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	for name, test := range map[string]struct {
-		attempt              agentmessaging.LimitedAttempt
-		sentAt, answer, wait time.Duration // since the start, after that, and the Retry-After
+		attempt    agentmessaging.LimitedAttempt
+		sentAt     time.Duration // since the start
+		underWay   time.Duration // until its answer
+		retryAfter time.Duration
 	}{
-		"in the first minute":    {patient(), 30 * s, 0, 20 * s},
-		"of a late call":         {patient(), 120 * s, 31 * s, 20 * s},
-		"of a single operation":  {creation, 120 * s, 0, 20 * s},
-		"too long for the limit": {patient(), 120 * s, 0, 62 * s},
+		"in the first minute":    {attempt: patient(), sentAt: 30 * s, retryAfter: 20 * s},
+		"of a late call":         {attempt: patient(), sentAt: 120 * s, underWay: 31 * s, retryAfter: 20 * s},
+		"of a single operation":  {attempt: creation, sentAt: 120 * s, retryAfter: 20 * s},
+		"too long for the limit": {attempt: patient(), sentAt: 120 * s, retryAfter: 62 * s},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, pacer.PreviewLimits())
 			fill(t, p, test.sentAt)
 			permit := acquire(t, p, test.attempt)
-			time.Sleep(test.answer)
-			permit.Done(tooMany("", test.wait))
+			time.Sleep(test.underWay)
+			permit.Done(tooMany("", test.retryAfter))
 			for i, l := range p.State().Limits {
 				assert.EqualValues(t, pacer.PreviewLimits()[i].Max, l.Level, "%s: %s", name, l.Key)
 			}
 			_, wait := ask(t, p, test.attempt)
-			assert.InDelta(t, test.wait, wait, float64(2*s), name)
+			assert.InDelta(t, test.retryAfter, wait, float64(2*s), "%s: the wait of the next call", name)
 		})
 	}
 }
@@ -271,13 +275,13 @@ func TestSetLimits(t *testing.T) {
 		sent := use(t, p, message)
 		w := waiting{pacer: p}
 		for range 20 {
-			w.enter(t.Context(), patient(), 'a')
+			w.enter(t.Context(), patient(), "patient")
 		}
 		begin := time.Now()
 		require.NoError(t, p.SetLimits(perMinute(600)))
 		w.group.Wait()
 		assert.Less(t, time.Since(begin), 3*s)
-		assert.Equal(t, sent+20, p.State().Limits[0].Used)
+		assert.Equal(t, sent+20, limitOf(p, "minute").Used)
 		fill(t, p, 2*time.Minute)
 		acquire(t, p, patient()).Done(tooMany("", 61*s)) // rounded up
 		assert.Less(t, level(p), 600.0)
@@ -294,41 +298,40 @@ func TestSetLimitsKeepsTheHour(t *testing.T) {
 		p := newPacer(t, perMinute(60))
 		acquire(t, p, message)
 		require.NoError(t, p.SetLimits(hourly(2)))
-		assert.Zero(t, p.State().Limits[0].Used, "of another limit")
+		assert.Zero(t, limitOf(p, "other").Used, "of another limit")
 		sent := use(t, p, message)
 		require.NoError(t, p.SetLimits(hourly(1)))
-		assert.Equal(t, sent, p.State().Limits[0].Used, "of the same limit with another Max")
+		assert.Equal(t, sent, limitOf(p, "other").Used, "of the same limit with another Max")
 	})
 }
 
-func TestSetLimitsOpensGatesHereAndInTheStore(t *testing.T) {
+func TestSetLimitsToTheSameLimitsOpensNoGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limits := pacer.PreviewLimits()
-		limits[2].Max = 2
+		p := newPacer(t, perMinute(60))
+		acquire(t, p, message).Done(tooMany("day", 10*time.Hour))
+		require.NoError(t, p.SetLimits(perMinute(60)))
+		assert.Equal(t, "day", wantRefusal(t, p, t.Context(), message).LimitKey, "the limit that is still closed")
+	})
+}
+
+// New limits open all gates at once. A step that is under way, with the old limits, does not
+// close them again. TestReopenedByAnotherProcess shows that they open in the store too.
+func TestSetLimitsDuringAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		store := loadsim.NewStore()
-		p := sharing(t, limits, store)
-		for range 2 {
-			acquire(t, p, message)
-		}
+		p := sharing(t, perMinute(60), store)
 		acquire(t, p, message).Done(tooMany("day", 10*time.Hour))
 		synctest.Wait()
-		require.NoError(t, p.SetLimits(limits))
-		wantRefusal(t, p, t.Context(), message)
-		synctest.Wait()
 		store.Away = 100 * time.Millisecond
-		go acquire(t, p, message)
-		time.Sleep(300 * time.Millisecond) // a step of 400 ms is under way
-		limits[2].Max = 5
-		require.NoError(t, p.SetLimits(limits))
-		for range 2 {
-			assert.Zero(t, p.State().Limits[2].ClosedFor, "before the store has it")
-			time.Sleep(150 * time.Millisecond)
-		}
-		begin := time.Now()
-		for range 6 {
-			acquire(t, p, message)
-		}
-		assert.Less(t, time.Since(begin), 15*time.Second)
+		go acquire(t, p, message) // whose step takes 400 ms
+		time.Sleep(300 * time.Millisecond)
+		require.NoError(t, p.SetLimits(perMinute(61)))
+		assert.Zero(t, limitOf(p, "minute").ClosedFor, "during the step")
+		time.Sleep(150 * time.Millisecond)
+		assert.Zero(t, limitOf(p, "minute").ClosedFor, "after the step")
+		began := time.Now()
+		acquire(t, p, message)
+		assert.Less(t, time.Since(began), 5*time.Second, "the next call, which asks the store")
 	})
 }
 

@@ -5,6 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -44,6 +46,12 @@ func newPacer(t testing.TB, limits []pacer.Limit, opts ...pacer.Option) *pacer.P
 	p, err := pacer.New(limits, opts...)
 	require.NoError(t, err)
 	return p
+}
+
+// limitOf returns the state of the limit with a key.
+func limitOf(p *pacer.Pacer, key string) pacer.LimitState {
+	limits := p.State().Limits
+	return limits[slices.IndexFunc(limits, func(l pacer.LimitState) bool { return l.Key == key })]
 }
 
 func acquire(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) agentmessaging.Permit {
@@ -135,7 +143,7 @@ func TestNewRefuses(t *testing.T) {
 // TestLimitSets compares each set of limits with the plan of its name.
 func TestLimitSets(t *testing.T) {
 	for perDay, limits := range map[int][]pacer.Limit{1000: pacer.PreviewLimits(), 10_000: pacer.ProLimits(), 50_000: pacer.BYOKPlanLimits()} {
-		assert.Equal(t, perDay, limits[2].Max)
+		assert.Equal(t, perDay, limitOf(newPacer(t, limits), "key_day").Max, "a day of the plan")
 	}
 }
 
@@ -145,19 +153,19 @@ func TestState(t *testing.T) {
 		held := acquire(t, p, creation)
 		sent := use(t, p, message) + 1
 		w := waiting{pacer: p}
-		w.enter(t.Context(), message, 'a')
-		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, 'B')
+		w.enter(t.Context(), message, "interactive")
+		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, "batch")
 		held.Done(tooMany("creations", time.Hour))
-		s := p.State()
-		perMinute, creations, warmUps := s.Limits[0], s.Limits[3], s.Limits[6]
-		assert.Equal(t, [3]int{1, 1, 1}, [3]int{s.Interactive, s.Batch, s.Processes}, "one call waits of each priority")
-		assert.Equal(t, pacer.PreviewLimits()[2], s.Limits[2].Limit, "limits keep their order")
+		s, perMinute, creations := p.State(), limitOf(p, "key_minute"), limitOf(p, "agent_create_key_day")
+		assert.Equal(t, 1, s.Interactive, "interactive calls that wait")
+		assert.Equal(t, 1, s.Batch, "batch calls that wait")
+		assert.Equal(t, 1, s.Processes, "processes, without a store")
 		assert.Equal(t, sent, perMinute.Used, "the refused creation counts")
 		assert.Equal(t, time.Hour, creations.ClosedFor, "the Retry-After of the refusal")
 		assert.Equal(t, "creations", creations.ClosedBy, "the limit_key of the refusal")
 		assert.Less(t, perMinute.ClosedFor, 3*time.Second, "the pace lets a call go soon")
 		assert.Equal(t, "used up", perMinute.ClosedBy, "no refusal closed it")
-		assert.Zero(t, warmUps.ClosedFor, "nothing spent it")
+		assert.Zero(t, limitOf(p, "warmup_key_hour").ClosedFor, "nothing spent it")
 		w.group.Wait()
 	})
 }
@@ -175,7 +183,7 @@ func TestClientShowsItsPlace(t *testing.T) {
 			if others > 0 {
 				w := waiting{pacer: newPacer(t, perMinute(60), opts...)}
 				for range 30 {
-					w.enter(t.Context(), patient(), 'a')
+					w.enter(t.Context(), patient(), "of another process")
 				}
 			}
 			var mu sync.Mutex
@@ -226,7 +234,8 @@ func TestLimiterThatWrapsAPacerIsAsked(t *testing.T) {
 		limiter := &counting{Pacer: newPacer(t, perMinute(60))}
 		began := time.Now()
 		got := callers(loadsim.Bucket, perMinute(60), 20, agentmessaging.WithLimiter(limiter))
-		assert.Equal(t, [3]int{20, 0, 20}, [3]int{got.Done, got.Refused, int(limiter.asked.Load())})
+		assert.Equal(t, 20, got.Done, "calls")
+		assert.EqualValues(t, 20, limiter.asked.Load(), "questions to the limiter")
 		assert.Greater(t, time.Since(began), 15*time.Second)
 	})
 }
@@ -290,75 +299,65 @@ type waiting struct {
 	group sync.WaitGroup
 
 	mu              sync.Mutex
-	served, refused string // in this order
+	served, refused []string // in this order
 }
 
 // enter starts a call and waits until it is in its queue, or has its answer.
-func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttempt, name rune) {
+func (w *waiting) enter(ctx context.Context, attempt agentmessaging.LimitedAttempt, name string) {
 	w.group.Go(func() {
 		_, err := w.pacer.Acquire(ctx, attempt)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil {
-			w.served += string(name)
+			w.served = append(w.served, name)
 		} else {
-			w.refused += string(name)
+			w.refused = append(w.refused, name)
 		}
 	})
 	synctest.Wait()
 }
 
-// orders are calls in the order in which they came, and how they ended. Each letter is a
-// call:
-//
-//	a b c  interactive calls
-//	B      a batch call
-//	h L    calls of the tenants heavy and light
-//	x      a call that leaves its queue
-//	t      a call with a deadline in 20 s
-//	m      a call that waits for at most 90 s
-var orders = []struct {
-	rule                  string
-	came, served, refused string
-	shut                  time.Duration // for which a limit closes
-}{
-	{"as they came", "abcab", "abcab", "", 0},
-	{"interactive calls first, but every eighth grant to a batch call", "BaaaaaaaaaaB", "aaaaaaaBaaaB", "", 0},
-	{"tenants in turn", "hhhhhL", "hLhhhh", "", 0},
-	{"a call that leaves keeps no place", "xab", "ab", "x", 0},
-	{"also if a batch call is next", "xB", "B", "x", 0},
-	{"a limit closes for longer than a deadline allows: the others go when it opens", "at", "a", "t", 2 * time.Minute},
-	{"a limit closes for longer than MaxWait allows", "ma", "a", "m", 2 * time.Minute},
-}
-
-// TestOrder checks the order of waiting calls.
+// TestOrder checks the order in which waiting calls go, and which are refused. The words of a
+// row are calls.
 func TestOrder(t *testing.T) {
-	for _, test := range orders {
+	many := func(n int) string { return strings.Repeat("interactive ", n) }
+	for _, tt := range []struct {
+		rule, came, served, refused string
+		shut                        time.Duration // for which the limit closes when all have come
+	}{
+		{rule: "as they came", came: "first second third", served: "first second third"},
+		{rule: "interactive calls first, but every eighth grant to a batch call", came: "batch " + many(10) + "batch", served: many(7) + "batch " + many(3) + "batch"},
+		{rule: "tenants in turn", came: "of-tenant-a of-tenant-a of-tenant-a of-tenant-b", served: "of-tenant-a of-tenant-b of-tenant-a of-tenant-a"},
+		{rule: "a call that leaves keeps no place", came: "leaves first second", served: "first second", refused: "leaves"},
+		{rule: "also if a batch call is next", came: "leaves batch", served: "batch", refused: "leaves"},
+		{rule: "a limit closes for longer than a deadline allows: the others go when it opens", came: "patient deadline-in-20-s", served: "patient", refused: "deadline-in-20-s", shut: 2 * time.Minute},
+		{rule: "a limit closes for longer than MaxWait allows", came: "waits-90-s-at-most patient", served: "patient", refused: "waits-90-s-at-most", shut: 2 * time.Minute},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := waiting{pacer: newPacer(t, perMinute(60))}
 			held := acquire(t, w.pacer, message)
 			use(t, w.pacer, message)
 			leaves, leave := context.WithCancel(t.Context())
-			as := map[rune]context.Context{
-				'B': pacer.WithPriority(t.Context(), pacer.PriorityBatch), 'x': leaves, 't': within(t, 20*time.Second),
-				'h': pacer.WithTenant(t.Context(), "heavy"), 'L': pacer.WithTenant(t.Context(), "light"),
+			contexts := map[string]context.Context{
+				"batch": pacer.WithPriority(t.Context(), pacer.PriorityBatch), "leaves": leaves, "deadline-in-20-s": within(t, 20*time.Second),
+				"of-tenant-a": pacer.WithTenant(t.Context(), "a"), "of-tenant-b": pacer.WithTenant(t.Context(), "b"),
 			}
-			for _, name := range test.came {
+			for _, name := range strings.Fields(tt.came) {
 				attempt := patient()
-				if name == 'm' {
-					attempt = message // at most 90 s
+				if name == "waits-90-s-at-most" {
+					attempt = message
 				}
-				w.enter(cmp.Or(as[name], t.Context()), attempt, name)
+				w.enter(cmp.Or(contexts[name], t.Context()), attempt, name)
 			}
-			if leave(); test.shut > 0 {
-				held.Done(tooMany("", test.shut))
+			if leave(); tt.shut > 0 {
+				held.Done(tooMany("", tt.shut))
 			}
 			began := time.Now()
 			synctest.Wait()
-			assert.Equal(t, test.refused, w.refused, test.rule)
+			assert.Equal(t, tt.refused, strings.Join(w.refused, " "), "%s: refused at once", tt.rule)
 			w.group.Wait()
-			assert.Equal(t, test.served, w.served, test.rule)
-			assert.InDelta(t, len(test.served), (time.Since(began) - test.shut).Seconds(), 1, test.rule)
+			assert.Equal(t, tt.served, strings.Join(w.served, " "), "%s: served", tt.rule)
+			assert.InDelta(t, len(w.served), (time.Since(began) - tt.shut).Seconds(), 1, "%s: a second for each call", tt.rule)
 		})
 	}
 }
@@ -371,9 +370,9 @@ func TestRefusedAtOnce(t *testing.T) {
 		ended        agentmessaging.AttemptOutcome // of an attempt before
 		wait, within time.Duration
 	}{
-		{"a limit that is closed for longer than MaxWait", perMinute(60), tooMany("hourly", time.Hour), time.Hour, time.Second},
-		{"a limit that is closed for years: a day is believed", perMinute(60), tooMany("k", math.MaxInt64), 24 * time.Hour, time.Second},
-		{"a window that is used up", []pacer.Limit{{Max: 1, Window: 10 * time.Minute}}, accepted, 10 * time.Minute, 50 * time.Second},
+		{rule: "a limit that is closed for longer than MaxWait", limits: perMinute(60), ended: tooMany("hourly", time.Hour), wait: time.Hour, within: time.Second},
+		{rule: "a limit that is closed for years: a day is believed", limits: perMinute(60), ended: tooMany("k", math.MaxInt64), wait: 24 * time.Hour, within: time.Second},
+		{rule: "a window that is used up", limits: []pacer.Limit{{Max: 1, Window: 10 * time.Minute}}, ended: accepted, wait: 10 * time.Minute, within: 50 * time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPacer(t, tt.limits)
@@ -391,18 +390,18 @@ func TestLongLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, began := waiting{pacer: newPacer(t, perMinute(60))}, time.Now()
 		use(t, w.pacer, message)
-		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, 'B')
+		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, "batch")
 		w.group.Wait()
 		assert.Less(t, time.Since(began), 1500*time.Millisecond, "alone in the line")
 		for range 120 {
-			w.enter(t.Context(), patient(), 'a')
+			w.enter(t.Context(), patient(), "patient")
 		}
 		refusal := wantRefusal(t, w.pacer, within(t, 110*time.Second), message)
 		assert.ErrorContains(t, refusal, "agentmessaging: 429 rate_limited (limit minute, retry after ")
 		assert.InDelta(t, 121*time.Second, refusal.RetryAfter, float64(15*time.Second))
-		w.enter(within(t, 150*time.Second), message, 'b')
+		w.enter(within(t, 150*time.Second), message, "deadline in 150 s")
 		w.group.Wait()
-		assert.Contains(t, w.served, "b", "it goes within 150 s")
+		assert.Contains(t, w.served, "deadline in 150 s")
 	})
 }
 
@@ -411,10 +410,10 @@ func TestBatchBesideAClosedLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := waiting{pacer: newPacer(t, perMinute(6))}
 		acquire(t, w.pacer, creation).Done(tooMany("", time.Minute))
-		w.enter(t.Context(), creation, 'c')
-		w.enter(t.Context(), withKey, 'k')
-		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, 'B')
+		w.enter(t.Context(), creation, "creation")
+		w.enter(t.Context(), withKey, "creation with a key")
+		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, "batch message")
 		w.group.Wait()
-		assert.Equal(t, 'B', rune(w.served[0]))
+		assert.Equal(t, "batch message", w.served[0], "the first to go")
 	})
 }

@@ -106,7 +106,7 @@ func TestOtherLimitsKeepTheCounts(t *testing.T) {
 		assert.NoError(t, p.SetLimits(append(perMinute(60), pacer.Limit{Key: "day", Max: 1000, Window: 24 * time.Hour})))
 		acquire(t, p, attempt)
 		synctest.Wait()
-		assert.Equal(t, 2, p.State().Limits[0].Used)
+		assert.Equal(t, 2, limitOf(p, "minute").Used)
 		assert.Less(t, fake.Now().Sub(began), time.Second)
 	})
 }
@@ -124,34 +124,34 @@ func TestBrokenStore(t *testing.T) {
 			}
 		}
 	}
-	for _, tt := range []struct {
-		spoil func(*loaded)
+	for name, tt := range map[string]struct {
+		fault func(*loaded)
 		logs  string
 	}{
-		{func(*loaded) { panic("bug") }, "a part of the program panicked: bug"},
-		{func(*loaded) { runtime.Goexit() }, "a part of the program panicked"},
-		{func(l *loaded) { l.now = time.Time{} }, "says that the time is 0001-01-01"},
-		{func(l *loaded) { l.now = time.Unix(1<<40, 0) }, "says that the time is 36812-"},
-		{slow(249 * time.Millisecond), ""},
-		{slow(251 * time.Millisecond), "does not answer; working on a share of the limits"},
-		{func(*loaded) { blocked.Add(1); time.Sleep(time.Hour) }, "does not answer; working on a share of the limits"},
-		{func(l *loaded) { l.version = "old" }, "the store refuses the version that Load returned"},
-		{setBack(5 * time.Second), ""},
-		{setBack(5*time.Second + time.Microsecond), "begins the shared state afresh"},
+		"panics":                     {func(*loaded) { panic("bug") }, "a part of the program panicked: bug"},
+		"ends its goroutine":         {func(*loaded) { runtime.Goexit() }, "a part of the program panicked"},
+		"tells no time":              {func(l *loaded) { l.now = time.Time{} }, "says that the time is 0001-01-01"},
+		"is far in the future":       {func(l *loaded) { l.now = time.Unix(1<<40, 0) }, "says that the time is 36812-"},
+		"takes 249 ms":               {slow(249 * time.Millisecond), ""},
+		"takes 251 ms":               {slow(251 * time.Millisecond), "does not answer; working on a share of the limits"},
+		"takes an hour":              {func(*loaded) { blocked.Add(1); time.Sleep(time.Hour) }, "does not answer; working on a share of the limits"},
+		"loads an old version":       {func(l *loaded) { l.version = "old" }, "the store refuses the version that Load returned"},
+		"goes back by 5 s":           {setBack(5 * time.Second), ""},
+		"goes back by more than 5 s": {setBack(5*time.Second + time.Microsecond), "begins the shared state afresh"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
-			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), spoil: tt.spoil}, option)
+			p := sharing(t, perMinute(60), &broken{Store: loadsim.NewStore(), fault: tt.fault}, option)
 			for range 20 {
 				acquire(t, p, patient())
 			}
 			synctest.Wait() // it logs once the calls have gone
-			assert.Contains(t, log.String(), tt.logs, tt.logs)
-			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), log)
-			time.Sleep(time.Hour) // for the store that blocks
+			assert.Contains(t, log.String(), tt.logs, "a store that %s", name)
+			assert.Equal(t, min(1, len(tt.logs)), count(log, "\n"), "a store that %s: records in %s", name, log)
+			time.Sleep(time.Hour) // for the store that takes an hour
 		})
 	}
-	assert.EqualValues(t, 1, blocked.Load())
+	assert.EqualValues(t, 1, blocked.Load(), "calls of the store that takes an hour")
 }
 
 // logging returns an option that logs to a buffer. Read it when no pacer works.
@@ -186,7 +186,7 @@ func TestStoreAppears(t *testing.T) {
 		time.Sleep(time.Minute)
 		assert.Zero(t, w.Fleet[0].State().Processes, "after a minute without the store")
 		time.Sleep(2 * time.Minute)
-		assert.Equal(t, 60.0, w.Fleet[0].State().Limits[0].Level, "two minutes later")
+		assert.Equal(t, 60.0, level(w.Fleet[0].Pacer), "two minutes later")
 	}
 	synctest.Test(t, func(*testing.T) {
 		s.Store.Kill(time.Minute)
@@ -204,12 +204,12 @@ func TestRefusalsTeachAShare(t *testing.T) {
 		calls, wait time.Duration // for which calls go before the refusal, and its Retry-After
 		level       float64
 	}{
-		"the first refusal": {20 * s, 10 * s, 8.9},
-		"a quarter that grew for two windows by a half, and lost one fifth": {2 * time.Minute, s, 0.8 * 15 * 1.5 * 1.5},
+		"the first refusal": {calls: 20 * s, wait: 10 * s, level: 8.9},
+		"a quarter that grew for two windows by a half, and lost one fifth": {calls: 2 * time.Minute, wait: s, level: 0.8 * 15 * 1.5 * 1.5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			loads, began := 0, time.Now()
-			store := &broken{Store: loadsim.NewStore(), spoil: func(*loaded) { loads++ }}
+			store := &broken{Store: loadsim.NewStore(), fault: func(*loaded) { loads++ }}
 			store.Kill(h)
 			p := sharing(t, perMinute(60), store)
 			fill(t, p, tt.calls)
@@ -232,7 +232,7 @@ func TestWayToTheStore(t *testing.T) {
 	for away, want := range map[time.Duration]float64{0: 60.4, 100 * time.Millisecond: 60.57} {
 		synctest.Test(t, func(t *testing.T) {
 			loads := 0
-			store := &broken{Store: loadsim.NewStore(), spoil: func(l *loaded) {
+			store := &broken{Store: loadsim.NewStore(), fault: func(l *loaded) {
 				if loads++; loads == 2 {
 					l.now = l.now.Add(10 * time.Millisecond)
 				}
@@ -247,38 +247,47 @@ func TestWayToTheStore(t *testing.T) {
 	}
 }
 
-// TestProcesses checks that a grant is given back if its call no longer waits, even if the
-// grant comes later, and that a process is forgotten two minutes after its last step.
-// TestReopenedByAnotherProcess shows that a refusal reaches all processes.
-func TestProcesses(t *testing.T) {
+// A process claims the turn of a waiting call 250 ms before it comes.
+func TestGrantOfACallThatLeavesIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, began := loadsim.NewStore(), time.Now()
-		one, two := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
-		acquire(t, two, message)
-		for range 4 {
-			acquire(t, one, message)
+		p := sharing(t, perMinute(60), loadsim.NewStore())
+		for range 3 { // all that may go before the first pause
+			acquire(t, p, message)
 		}
-		used := one.State().Limits[0].Used
-		ctx, cancel := context.WithCancel(context.Background())
-		go func() { _, _ = one.Acquire(ctx, patient()) }()
-		time.Sleep(900 * time.Millisecond) // its turn is claimed 250 ms before it comes
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = p.Acquire(ctx, patient()) }()
+		time.Sleep(900 * time.Millisecond)
 		synctest.Wait()
-		assert.Equal(t, used+1, one.State().Limits[0].Used)
+		assert.Equal(t, 4, limitOf(p, "minute").Used, "when its turn is claimed")
 		cancel()
 		synctest.Wait()
-		assert.Equal(t, used, one.State().Limits[0].Used)
-		time.Sleep(time.Until(began.Add(2 * time.Minute)))
+		assert.Equal(t, 3, limitOf(p, "minute").Used, "when it has left")
+	})
+}
+
+func TestGrantThatComesTooLateIsGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		store.Away = 100 * time.Millisecond // a step takes 400 ms
+		p := sharing(t, perMinute(60), store)
+		_, err := p.Acquire(within(t, 150*time.Millisecond), message)
+		assert.ErrorIs(t, err, context.DeadlineExceeded, "the step is still under way")
+		time.Sleep(time.Second)
+		assert.Zero(t, limitOf(p, "minute").Used, "after the step")
+	})
+}
+
+func TestProcessIsForgottenTwoMinutesAfterItsLastStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		one, two := sharing(t, perMinute(60), store), sharing(t, perMinute(60), store)
+		acquire(t, two, message)
+		time.Sleep(2 * time.Minute)
 		acquire(t, one, message)
 		assert.Equal(t, 2, one.State().Processes, "after 2 min")
 		time.Sleep(time.Microsecond)
 		acquire(t, one, message)
 		assert.Equal(t, 1, one.State().Processes, "after more than 2 min")
-		time.Sleep(3 * time.Minute)
-		store.Away = 100 * time.Millisecond
-		_, err := one.Acquire(within(t, 150*time.Millisecond), message)
-		assert.ErrorIs(t, err, context.DeadlineExceeded)
-		time.Sleep(time.Second)
-		assert.Zero(t, one.State().Limits[0].Used)
 	})
 }
 
@@ -303,27 +312,27 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// said collects the failures that storetest reports.
-type said struct {
+// failures collects the failures that storetest reports.
+type failures struct {
 	mu    sync.Mutex
-	rules []string
+	texts []string
 }
 
-func (s *said) Helper() {}
+func (f *failures) Helper() {}
 
-func (s *said) Errorf(format string, args ...any) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rules = append(s.rules, fmt.Sprintf(format, args...))
+func (f *failures) Errorf(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.texts = append(f.texts, fmt.Sprintf(format, args...))
 }
 
 // broken is a store with one fault.
 type broken struct {
 	*loadsim.Store
-	spoil func(*loaded)
-	blind bool     // to the version of a key that has a value
-	sql   bool     // Load skips the rows that have expired, but INSERT does not replace them, and UPDATE lets them expire
-	rows  sync.Map // of sql, by key
+	fault func(*loaded) // changes what Load returns, or delays it; may be nil
+	blind bool          // to the version of a key that has a value
+	sql   bool          // Load skips the rows that have expired, but INSERT does not replace them, and UPDATE lets them expire
+	rows  sync.Map      // of sql, by key
 }
 
 type loaded struct {
@@ -335,8 +344,8 @@ type loaded struct {
 func (b *broken) Load(ctx context.Context, key string) ([]byte, string, time.Time, error) {
 	value, version, now, err := b.Store.Load(ctx, key)
 	l := loaded{value, version, now}
-	if b.spoil != nil {
-		b.spoil(&l)
+	if b.fault != nil {
+		b.fault(&l)
 	}
 	return l.value, l.version, l.now, err
 }
@@ -360,15 +369,15 @@ func TestFaultsAreFound(t *testing.T) {
 	kept := map[string][]byte{}
 	for rule, store := range map[string]*broken{
 		"": {},
-		`a key that was never set has no value and the version ""`: {spoil: func(l *loaded) { l.version += "0" }},
-		"a value may hold any bytes":                               {spoil: func(l *loaded) { l.value = bytes.ToValidUTF8(l.value, nil) }},
-		"Load tells the store's time":                              {spoil: func(l *loaded) { l.now = time.Time{} }},
+		`a key that was never set has no value and the version ""`: {fault: func(l *loaded) { l.version += "0" }},
+		"a value may hold any bytes":                               {fault: func(l *loaded) { l.value = bytes.ToValidUTF8(l.value, nil) }},
+		"Load tells the store's time":                              {fault: func(l *loaded) { l.now = time.Time{} }},
 		`Swap with the version "" does not replace a value`:        {blind: true},
 		"when its ttl has passed":                                  {sql: true},
 		"each Swap counts the ttl anew":                            {sql: true},
-		"a call takes at most 250 ms":                              {spoil: slow(251 * time.Millisecond)},
-		"each call returns soon":                                   {spoil: slow(time.Hour)},
-		"what Load returned is the caller's own": {spoil: func(l *loaded) {
+		"a call takes at most 250 ms":                              {fault: slow(251 * time.Millisecond)},
+		"each call returns soon":                                   {fault: slow(time.Hour)},
+		"what Load returned is the caller's own": {fault: func(l *loaded) {
 			if len(l.value) > 1<<10 { // the small ones are loaded side by side
 				if kept[l.version] == nil {
 					kept[l.version] = l.value
@@ -377,18 +386,18 @@ func TestFaultsAreFound(t *testing.T) {
 			}
 		}},
 	} {
-		var s said
+		var found failures
 		store.Store = loadsim.NewStore()
 		synctest.Test(t, func(*testing.T) {
-			storetest.Run(&s, func() pacer.Store { return store })
+			storetest.Run(&found, func() pacer.Store { return store })
 			time.Sleep(1000 * time.Hour) // let all calls of a slow store return
 		})
-		assert.Contains(t, strings.Join(s.rules, "\n"), rule, rule)
-		assert.Equal(t, rule == "", len(s.rules) == 0, rule)
+		assert.Contains(t, strings.Join(found.texts, "\n"), rule, rule)
+		assert.Equal(t, rule == "", len(found.texts) == 0, "%q: only a store without a fault passes", rule)
 	}
-	var s said
-	storetest.Run(&s, func() pacer.Store { return nil })
-	assert.Equal(t, []string{"newStore returned a nil store"}, s.rules)
+	var found failures
+	storetest.Run(&found, func() pacer.Store { return nil })
+	assert.Equal(t, []string{"newStore returned a nil store"}, found.texts)
 }
 
 // A call that asks while a refusal is on its way to the store waits for Retry-After.
