@@ -72,9 +72,13 @@ func TestStoreLosesItsValue(t *testing.T) {
 			fill(t, p, 2*time.Minute)
 			acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
 			synctest.Wait()
-			for i, pause := range []time.Duration{0, 90 * time.Second, 2 * time.Minute} {
-				time.Sleep(pause)
-				before := p.State().Limits
+			assert.Less(t, level(p), 17.0, "%s: the refusal has lowered the level", name)
+			for _, tt := range []struct {
+				pause  time.Duration // before the next loss
+				logged int           // losses so far
+			}{{pause: 0, logged: 1}, {pause: 90 * time.Second, logged: 1}, {pause: 2 * time.Minute, logged: 2}} {
+				time.Sleep(tt.pause)
+				levelBefore, usedBefore := level(p), limitOf(p, "day").Used
 				store.Values(func(values map[string]loadsim.Entry) {
 					for key, e := range values {
 						lose(&e, first[key])
@@ -82,12 +86,10 @@ func TestStoreLosesItsValue(t *testing.T) {
 					}
 				})
 				acquire(t, p, patient())
-				after := p.State().Limits
-				assert.True(t, i == 2 || after[0].Level < 17, name) // after two minutes the level has climbed
-				assert.Equal(t, before[0].Level, after[0].Level, name)
-				assert.Equal(t, before[1].Used+1, after[1].Used, name)
+				assert.Equal(t, levelBefore, level(p), "%s: the level", name)
+				assert.Equal(t, usedBefore+1, limitOf(p, "day").Used, "%s: the calls of the day", name)
 				synctest.Wait()
-				assert.Equal(t, 1+i/2, count(log, "begins the shared state afresh"), name)
+				assert.Equal(t, tt.logged, count(log, "begins the shared state afresh"), "%s: records", name)
 			}
 		})
 	}

@@ -71,6 +71,7 @@ func TestWindows(t *testing.T) {
 		{rule: "a window begins with a minute of the clock", kind: "aligned", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 120 * s},
 		{rule: "a call of the window before counts by the share of that window in the last minute", kind: "weighted", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 180 * s},
 		{rule: "nothing counts of the windows before that", kind: "weighted", at: times{0, 0}, now: 130 * s, max: 2, opens: 130 * s},
+		{rule: "with none in the window before, one call less than the maximum leaves room for one", kind: "weighted", at: times{10 * s}, now: 20 * s, max: 2, opens: 20 * s},
 		{rule: "three calls count as one when two thirds of the window have passed", kind: "weighted", at: times{0, -s, 0}, max: 2, opens: 100 * s},
 		{rule: "each call empties the bucket by one", kind: "token bucket of 1", at: times{30 * s, 80 * s}, now: 80 * s, max: 1, opens: 150 * s},
 		{rule: "a full bucket gains no more", kind: "token bucket", at: times{0, 300 * s}, now: 300 * s, max: 1, opens: 360 * s},
