@@ -391,7 +391,11 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 		`(?s)not ended in 7s .*let it wait with Env.Fake.Sleep.*sweep_test.go`: {func(*sweep.Env) { ring(); select {} }, false, sweep.Watchdog(7 * time.Second)},
 		`(?s)in a bubble, time does not pass.*sweep_test.go`:                   {func(*sweep.Env) { ring(); <-outside }, false, sweep.InBubble()},
 		"waits for something that never comes":                                 {func(*sweep.Env) { select {} }, false, sweep.InBubble()},
-		"had to be ended: it had taken 2h0m0s of virtual time":                 {func(e *sweep.Env) { <-e.Context().Done(); e.Reports(e.Context().Err()) }, true, sweep.InBubble()},
+		"had to be ended: it had taken 2h0m0s of virtual time": {func(e *sweep.Env) {
+			<-e.Context().Done()
+			e.Reports(e.Context().Err())
+			t.Error("11 calls more:", tries(11)(e))
+		}, true, sweep.InBubble()},
 	} {
 		s := run(t, func(e *sweep.Env) {
 			if _, err := e.Client.Status(e.Context()); err != nil {
@@ -449,7 +453,7 @@ var misuses = map[string]struct {
 	"same name":  {status, `WithCheck("lost"): a check`, []sweep.Option{sweep.WithCheck("lost", never)}},
 	"fails ever": {status, `the check "mine" fails without faults: it never passes`, []sweep.Option{sweep.WithCheck("mine", never)}},
 	"unused":     {func(e *sweep.Env) { e.Fake.OnMessage().Required(); status(e) }, "OnMessage() at sweep_test.go:", nil},
-	"late":       {status, "sweep: runs are missing, because go test -timeout is nearly over", []sweep.Option{sweep.Deadline(time.Now())}},
+	"late":       {status, "sweep: runs are missing, because go test -timeout is nearly over", []sweep.Option{sweep.NearlyOver}},
 	"no option":  {status, "sweep: an option is nil", []sweep.Option{nil}},
 	"idle":       {func(*sweep.Env) {}, "the scenario made no call with Env.Client", nil},
 	"nil":        {nil, "sweep: the scenario is nil", nil},
