@@ -79,6 +79,13 @@ func TestRefusal(t *testing.T) {
 	assert.ErrorContains(t, err, "redisstore: WRONGPASS")
 }
 
+// Redis refuses a ttl of 0, which a ttl below a millisecond would be in whole milliseconds.
+func TestTTLBelowAMillisecond(t *testing.T) {
+	swapped, err := redisstore.New(newServer(t).client(t)).Swap(t.Context(), key, "", []byte("x"), time.Nanosecond)
+	assert.NoError(t, err)
+	assert.True(t, swapped, "the value was set")
+}
+
 // server is a process of redis-server, or of the program that REDIS_SERVER names, on a socket
 // that no other uses.
 type server struct {
