@@ -27,57 +27,57 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
-// mischief makes one part of a client (a transport, an observer, a limiter, a clock) misbehave
-// once.
-type mischief struct {
+// faultyPart is one part of a client (a transport, an observer, a limiter, a clock) with a fault
+// that happens once.
+type faultyPart struct {
 	t       *testing.T
-	way     string
+	fault   string
 	armed   atomic.Bool
 	client  *agentmessaging.Client
 	service *stub // refuses the first request
 	limiter *limiterStub
 }
 
-// misbehave misbehaves at its first call, if it can. It returns the way in which to
-// misbehave, for the ways that only the part itself can do, and "" at later calls. While it
+// applyFault applies the fault at its first call, and does nothing later. It returns the fault
+// that it has applied, or that the part itself has to apply, and "" at later calls. While it
 // blocks, it checks that other callers get through.
-func (m *mischief) misbehave(ctx context.Context) (way string) {
-	if !m.armed.CompareAndSwap(true, false) {
+func (p *faultyPart) applyFault(ctx context.Context) (fault string) {
+	if !p.armed.CompareAndSwap(true, false) {
 		return ""
 	}
 	others := func() {
 		done := make(chan error)
-		go func() { done <- post(context.WithoutCancel(ctx), m.client) }()
-		require.NoError(m.t, <-done, "another caller")
+		go func() { done <- post(context.WithoutCancel(ctx), p.client) }()
+		require.NoError(p.t, <-done, "another caller")
 	}
-	switch m.way {
+	switch p.fault {
 	case "panics":
-		panic("mischief")
+		panic("faulty part")
 	case "blocks":
 		others()
 		<-ctx.Done()
-	case "re-enters":
-		require.NoError(m.t, post(context.WithoutCancel(ctx), m.client))
-	case "is late":
+	case "calls the client":
+		require.NoError(p.t, post(context.WithoutCancel(ctx), p.client))
+	case "returns 20 s late":
 		others()
 		time.Sleep(20 * time.Second)
 	}
-	return m.way
+	return p.fault
 }
 
-// The parts that misbehave.
+// The faulty parts.
 
-func badTransport(m *mischief) http.RoundTripper {
+func faultyTransport(p *faultyPart) http.RoundTripper {
 	return roundtrip.Func(func(req *http.Request) (*http.Response, error) {
-		way := m.misbehave(req.Context())
-		resp, err := m.service.RoundTrip(req)
-		switch way {
+		fault := p.applyFault(req.Context())
+		resp, err := p.service.RoundTrip(req)
+		switch fault {
 		case "returns nil":
 			resp.Body.Close()
 			return nil, nil
-		case "returns both":
+		case "returns an error too":
 			return resp, io.ErrUnexpectedEOF
-		case "lies": // it says that there is no body
+		case "returns a wrong value": // no body
 			resp.Body.Close()
 			resp.Body = nil
 		}
@@ -85,46 +85,46 @@ func badTransport(m *mischief) http.RoundTripper {
 	})
 }
 
-// badBody misbehaves in the body of an answer with the status.
-func badBody(status int) func(m *mischief) http.RoundTripper {
-	return func(m *mischief) http.RoundTripper {
+// faultyBody has the fault in the body of an answer with the status.
+func faultyBody(status int) func(p *faultyPart) http.RoundTripper {
+	return func(p *faultyPart) http.RoundTripper {
 		return roundtrip.Func(func(req *http.Request) (*http.Response, error) {
-			resp, err := m.service.RoundTrip(req)
+			resp, err := p.service.RoundTrip(req)
 			if err == nil && resp.StatusCode == status {
 				body := resp.Body.(*stubBody)
-				body.Reader = &badReader{m, req.Context(), body.Reader}
+				body.Reader = &faultyReader{p, req.Context(), body.Reader}
 			}
 			return resp, err
 		})
 	}
 }
 
-type badReader struct {
-	m   *mischief
-	ctx context.Context
+type faultyReader struct {
+	part *faultyPart
+	ctx  context.Context
 	io.Reader
 }
 
-func (r *badReader) Read(p []byte) (int, error) {
-	switch r.m.misbehave(r.ctx) {
+func (r *faultyReader) Read(p []byte) (int, error) {
+	switch r.part.applyFault(r.ctx) {
 	case "blocks":
 		return 0, r.ctx.Err()
 	case "returns nil":
 		return 0, nil
-	case "returns both":
+	case "returns an error too":
 		n, _ := r.Reader.Read(p)
 		return n, io.EOF
-	case "lies":
+	case "returns a wrong value":
 		r.Reader = strings.NewReader("{")
 	}
 	return r.Reader.Read(p)
 }
 
-// badObserver misbehaves at events of one type.
-func badObserver(event string) func(m *mischief) agentmessaging.Option {
-	return func(m *mischief) agentmessaging.Option {
+// faultyObserver has the fault at events of one type.
+func faultyObserver(event string) func(p *faultyPart) agentmessaging.Option {
+	return func(p *faultyPart) agentmessaging.Option {
 		return at(event, func(ctx context.Context) context.Context {
-			if m.misbehave(ctx) != "lies" {
+			if p.applyFault(ctx) != "returns a wrong value" {
 				return nil
 			}
 			ended, cancel := context.WithCancel(ctx)
@@ -134,65 +134,65 @@ func badObserver(event string) func(m *mischief) agentmessaging.Option {
 	}
 }
 
-// badLimiter misbehaves when it is asked, or when a permit is given back.
-type badLimiter struct {
-	*mischief
-	late bool
+// faultyLimiter has the fault when it is asked, or when a permit is given back.
+type faultyLimiter struct {
+	*faultyPart
+	atDone bool
 }
 
-func (l badLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	way := ""
-	if !l.late {
-		way = l.misbehave(ctx)
+func (l faultyLimiter) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	fault := ""
+	if !l.atDone {
+		fault = l.applyFault(ctx)
 	}
-	switch way {
+	switch fault {
 	case "returns nil":
 		return nil, nil
-	case "lies":
+	case "returns a wrong value":
 		return nil, &agentmessaging.Error{StatusCode: 429, RetryAfter: -time.Hour, Method: "GET"}
 	}
 	if _, err := l.limiter.Acquire(ctx, attempt); err != nil {
 		return nil, err
 	}
-	if way == "returns both" {
+	if fault == "returns an error too" {
 		return l, io.ErrUnexpectedEOF
 	}
 	return l, nil
 }
 
-func (l badLimiter) Done(outcome agentmessaging.AttemptOutcome) {
+func (l faultyLimiter) Done(outcome agentmessaging.AttemptOutcome) {
 	l.limiter.Done(outcome)
-	if l.late {
-		l.misbehave(l.t.Context())
+	if l.atDone {
+		l.applyFault(l.t.Context())
 	}
 }
 
-type badClock struct {
-	*mischief
+type faultyClock struct {
+	*faultyPart
 	quota.RealClock
 }
 
-func (c badClock) Now() time.Time {
-	if c.way == "lies" { // the clock goes back
+func (c faultyClock) Now() time.Time {
+	if c.fault == "returns a wrong value" { // the clock goes back
 		return time.Unix(0, 0).Add(-time.Since(time.Unix(0, 0)))
 	}
 	return time.Now()
 }
 
-func (c badClock) Sleep(ctx context.Context, d time.Duration) error {
-	way := c.misbehave(ctx)
-	if way == "returns nil" { // at once
+func (c faultyClock) Sleep(ctx context.Context, d time.Duration) error {
+	fault := c.applyFault(ctx)
+	if fault == "returns nil" { // at once
 		return nil
 	}
 	err := c.RealClock.Sleep(ctx, d)
-	if way == "returns both" {
+	if fault == "returns an error too" {
 		err = io.ErrUnexpectedEOF
 	}
 	return err
 }
 
 // backward is a clock that goes backwards.
-var backward = agentmessaging.WithClock(badClock{mischief: &mischief{way: "lies"}})
+var backward = agentmessaging.WithClock(faultyClock{faultyPart: &faultyPart{fault: "returns a wrong value"}})
 
 // brokenClock is a clock that does not wait.
 type brokenClock struct{ quota.RealClock }
@@ -207,91 +207,89 @@ func (c lateClock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.RealClock.Sleep(ctx, (d + time.Minute).Round(time.Second))
 }
 
-func (m *mischief) beforeSend(ctx context.Context, _ int) error {
-	if m.misbehave(ctx) == "returns both" {
+func (p *faultyPart) beforeSend(ctx context.Context, _ int) error {
+	if p.applyFault(ctx) == "returns an error too" {
 		return io.ErrUnexpectedEOF
 	}
 	return ctx.Err()
 }
 
-// The outcomes of a call in which a part misbehaves. cannot: the part cannot misbehave in
-// this way.
-const refused429, panics, cannot = "error 429", "panic", ""
+// The outcomes of a call with a faulty part. impossible: the part cannot have this fault.
+const refused429, panics, impossible = "error 429", "panic", ""
 
-type ways map[string]string // from what the part does to the outcome of the call
+type outcomes map[string]string // of the call, by the fault
 
-var usual = ways{"panics": panics, "blocks": noAnswer, "returns nil": success, "re-enters": success, "is late": success, "lies": success}
+var usual = outcomes{"panics": panics, "blocks": noAnswer, "returns nil": success, "calls the client": success, "returns 20 s late": success, "returns a wrong value": success}
 
-var badParts = []struct {
+var faultyParts = []struct {
 	part string
-	bad  func(*mischief) agentmessaging.Option
-	but  ways // where it differs from usual
+	with func(*faultyPart) agentmessaging.Option
+	but  outcomes // where they differ from usual
 }{
-	{"transport", transportOf(badTransport), ways{"blocks": noAnswer, "returns nil": unknown, "returns both": unknown}},
-	{"body of a 429", transportOf(badBody(429)), ways{"blocks": success, "returns both": success}},
-	{"body of a success", transportOf(badBody(200)), ways{"blocks": unknown, "returns both": success, "lies": unknown}},
-	{"observer of CallStart", badObserver("CallStart"), ways{"lies": noAnswer}},
-	{"observer of AttemptStart", badObserver("AttemptStart"), ways{"lies": noAnswer}},
-	{"observer of RequestStart", badObserver("RequestStart"), nil},
-	{"observer of AttemptEnd", badObserver("AttemptEnd"), ways{"blocks": refused429}},
-	{"observer of Retry", badObserver("Retry"), ways{"blocks": refused429}},
-	{"observer of LimiterWait", badObserver("LimiterWait"), nil},
-	{"observer of CoolDown", badObserver("CoolDown"), ways{"blocks": refused429}},
-	{"observer of CallEnd", badObserver("CallEnd"), ways{"blocks": success}},
-	{"slog handler", func(m *mischief) agentmessaging.Option {
-		handle := func(ctx context.Context, _ slog.Record) { m.misbehave(ctx) }
+	{"transport", transportOf(faultyTransport), outcomes{"blocks": noAnswer, "returns nil": unknown, "returns an error too": unknown}},
+	{"body of a 429", transportOf(faultyBody(429)), outcomes{"blocks": success, "returns an error too": success}},
+	{"body of a success", transportOf(faultyBody(200)), outcomes{"blocks": unknown, "returns an error too": success, "returns a wrong value": unknown}},
+	{"observer of CallStart", faultyObserver("CallStart"), outcomes{"returns a wrong value": noAnswer}},
+	{"observer of AttemptStart", faultyObserver("AttemptStart"), outcomes{"returns a wrong value": noAnswer}},
+	{"observer of RequestStart", faultyObserver("RequestStart"), nil},
+	{"observer of AttemptEnd", faultyObserver("AttemptEnd"), outcomes{"blocks": refused429}},
+	{"observer of Retry", faultyObserver("Retry"), outcomes{"blocks": refused429}},
+	{"observer of LimiterWait", faultyObserver("LimiterWait"), nil},
+	{"observer of CoolDown", faultyObserver("CoolDown"), outcomes{"blocks": refused429}},
+	{"observer of CallEnd", faultyObserver("CallEnd"), outcomes{"blocks": success}},
+	{"slog handler", func(p *faultyPart) agentmessaging.Option {
+		handle := func(ctx context.Context, _ slog.Record) { p.applyFault(ctx) }
 		return agentmessaging.WithLogger(slog.New(contextHandler{slog.DiscardHandler, handle}))
-	}, ways{"returns nil": cannot, "lies": cannot}},
-	{"limiter", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, false}) },
-		ways{"blocks": refused429, "returns nil": noAnswer, "returns both": noAnswer, "lies": refused429}},
-	{"permit", func(m *mischief) agentmessaging.Option { return agentmessaging.WithLimiter(badLimiter{m, true}) },
-		ways{"blocks": cannot, "returns nil": cannot}},
-	{"clock", func(m *mischief) agentmessaging.Option { return agentmessaging.WithClock(badClock{mischief: m}) },
-		ways{"panics": noAnswer, "blocks": success, "returns both": noAnswer}},
-	{"before send", nil, ways{"returns both": noAnswer}},
+	}, outcomes{"returns nil": impossible, "returns a wrong value": impossible}},
+	{"limiter", func(p *faultyPart) agentmessaging.Option { return agentmessaging.WithLimiter(faultyLimiter{p, false}) },
+		outcomes{"blocks": refused429, "returns nil": noAnswer, "returns an error too": noAnswer, "returns a wrong value": refused429}},
+	{"permit", func(p *faultyPart) agentmessaging.Option { return agentmessaging.WithLimiter(faultyLimiter{p, true}) },
+		outcomes{"blocks": impossible, "returns nil": impossible}},
+	{"clock", func(p *faultyPart) agentmessaging.Option { return agentmessaging.WithClock(faultyClock{faultyPart: p}) },
+		outcomes{"panics": noAnswer, "blocks": success, "returns an error too": noAnswer}},
+	{"before send", nil, outcomes{"returns an error too": noAnswer}},
 }
 
-func transportOf(f func(*mischief) http.RoundTripper) func(*mischief) agentmessaging.Option {
-	return func(m *mischief) agentmessaging.Option { return through(f(m)) }
+func transportOf(f func(*faultyPart) http.RoundTripper) func(*faultyPart) agentmessaging.Option {
+	return func(p *faultyPart) agentmessaging.Option { return through(f(p)) }
 }
 
-// TestPartsThatMisbehave checks that, whatever a user's part does, the call ends as
-// documented and within its deadline, a panic reaches the caller, no permit, open body or
-// goroutine is left, and other callers get through. A panic of a clock is an error: other
-// calls wait by it too.
-func TestPartsThatMisbehave(t *testing.T) {
-	for _, tt := range badParts {
+// TestFaultyParts checks that, whatever a user's part does, the call ends as documented and
+// within its deadline, a panic reaches the caller, no permit, open body or goroutine is left, and
+// other callers get through. A panic of a clock is an error: other calls wait by it too.
+func TestFaultyParts(t *testing.T) {
+	for _, tt := range faultyParts {
 		wants := maps.Clone(usual)
 		maps.Copy(wants, tt.but)
-		for way, want := range wants {
-			if want != cannot {
-				t.Run(tt.part+" "+way, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) { callWithBadPart(t, tt.part, way, tt.bad, want) })
+		for fault, want := range wants {
+			if want != impossible {
+				t.Run(tt.part+" "+fault, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { callWithFaultyPart(t, tt.part, fault, tt.with, want) })
 				})
 			}
 		}
 	}
 }
 
-// callWithBadPart makes a call in which the part misbehaves, and one after it.
-func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentmessaging.Option, want string) {
-	m := &mischief{t: t, way: way, service: answering(tooMany("1", "k"), okAnswer), limiter: &limiterStub{wait: time.Millisecond}}
+// callWithFaultyPart makes a call in which the part has its fault, and one after it.
+func callWithFaultyPart(t *testing.T, part, fault string, with func(*faultyPart) agentmessaging.Option, want string) {
+	p := &faultyPart{t: t, fault: fault, service: answering(tooMany("1", "k"), okAnswer), limiter: &limiterStub{wait: time.Millisecond}}
 	observer := &reporter{t: t, reports: new(strings.Builder)}
-	opts := []agentmessaging.Option{agentmessaging.WithLimiter(m.limiter), agentmessaging.WithObserver(observer)}
+	opts := []agentmessaging.Option{agentmessaging.WithLimiter(p.limiter), agentmessaging.WithObserver(observer)}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if bad != nil {
-		opts = append(opts, bad(m))
+	if with != nil {
+		opts = append(opts, with(p))
 	} else {
-		ctx = agentmessaging.WithBeforeSend(ctx, m.beforeSend)
+		ctx = agentmessaging.WithBeforeSend(ctx, p.beforeSend)
 	}
-	m.client = newClient(t, m.service, opts...)
-	m.armed.Store(true)
+	p.client = newClient(t, p.service, opts...)
+	p.armed.Store(true)
 	var info agentmessaging.CallInfo
 	var err error
-	call := func() { err = post(agentmessaging.WithCallInfo(ctx, &info), m.client) }
+	call := func() { err = post(agentmessaging.WithCallInfo(ctx, &info), p.client) }
 	if want == panics {
-		assert.PanicsWithValue(t, "mischief", call)
+		assert.PanicsWithValue(t, "faulty part", call)
 		sent := strings.HasPrefix(part, "transport") || strings.HasPrefix(part, "body")
 		last := slices.Concat([]string{"none"}, observer.verdicts)[len(observer.verdicts)]
 		assert.Equal(t, sent, last == string(agentmessaging.VerdictUnknown), "the last verdict is %q", last)
@@ -302,22 +300,22 @@ func callWithBadPart(t *testing.T, part, way string, bad func(*mischief) agentme
 		holdsLaws(t, err, testKey)
 	}
 	assert.GreaterOrEqual(t, info.Waited, time.Duration(0))
-	assert.False(t, m.armed.Load(), "it never did")
+	assert.False(t, p.armed.Load(), "the fault did not happen")
 	time.Sleep(time.Minute) // lets other callers, and sleeps that were given up, end
-	assert.Zero(t, m.limiter.out(), "permits are out")
-	assert.Zero(t, m.service.open.Load(), "bodies are open")
+	assert.Zero(t, p.limiter.out(), "permits are out")
+	assert.Zero(t, p.service.open.Load(), "bodies are open")
 	events := observer.reports.String()
 	assert.Equal(t, strings.Count(events, "CallStart"), strings.Count(events, "call: CallEnd"), "each call that begins ends, with the context of its begin")
-	assert.NoError(t, post(t.Context(), m.client), "the next call")
+	assert.NoError(t, post(t.Context(), p.client), "the next call")
 }
 
 // The engine learns of a 429 before the user's permit, whose Done may panic: the next call
 // waits.
 func TestPermitThatPanicsAtA429(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &mischief{t: t, way: "panics", limiter: new(limiterStub)}
-		client := newClient(t, answering(tooMany("10", ""), okAnswer), agentmessaging.WithLimiter(badLimiter{m, true}))
-		m.armed.Store(true)
+		p := &faultyPart{t: t, fault: "panics", limiter: new(limiterStub)}
+		client := newClient(t, answering(tooMany("10", ""), okAnswer), agentmessaging.WithLimiter(faultyLimiter{p, true}))
+		p.armed.Store(true)
 		assert.Panics(t, func() { _ = get(t.Context(), client) })
 		began := time.Now()
 		assert.NoError(t, get(t.Context(), client))
@@ -506,36 +504,38 @@ func TestContextOfACallAnAttemptOrARequestEndsWithIt(t *testing.T) {
 	}
 }
 
-// countdown is a clock and an error. It panics once, at the n-th look at either.
-type countdown struct {
+// lookedAt is a clock and an error. It counts the looks at either, and panics at one of them.
+type lookedAt struct {
 	quota.RealClock
 	error
-	looks int // until then
+	looks    int
+	panicsAt int // the number of a look, from 1; 0: never
 }
 
-func (c *countdown) look() {
-	if c.looks--; c.looks == 0 {
-		panic("mischief")
+func (c *lookedAt) look() {
+	if c.looks++; c.looks == c.panicsAt {
+		panic("faulty part")
 	}
 }
 
-func (c *countdown) Now() time.Time {
+func (c *lookedAt) Now() time.Time {
 	c.look()
 	return c.RealClock.Now()
 }
 
-func (c *countdown) Unwrap() error {
+func (c *lookedAt) Unwrap() error {
 	c.look()
 	return nil
 }
 
 // TestPanicAtAnyMoment checks that a permit comes back at whatever moment a clock panics, that
 // observers get the end of each call and attempt, and that no event shows a transport's error
-// before its secrets are taken out, even if the program panics at that moment.
+// before its secrets are taken out, even if the program panics at that moment. A first call
+// without a panic counts the moments, until its last attempt has ended.
 func TestPanicAtAnyMoment(t *testing.T) {
-	for moment := range 60 {
+	for moment, moments := 0, 0; moment <= moments; moment++ {
 		synctest.Test(t, func(t *testing.T) {
-			broken, limiter := &countdown{error: errors.New("sent " + testKey), looks: moment}, new(limiterStub)
+			broken, limiter := &lookedAt{error: errors.New("sent " + testKey), panicsAt: moment}, new(limiterStub)
 			observer := &reporter{t: t, reports: new(strings.Builder)} // which looks for the key
 			begun := 0                                                 // calls and attempts
 			count := func(event string, n int) agentmessaging.Option {
@@ -543,11 +543,12 @@ func TestPanicAtAnyMoment(t *testing.T) {
 			}
 			client := newClient(t, answering(refused, answer{Err: broken}),
 				count("CallStart", 1), count("AttemptStart", 1), count("AttemptEnd", -1), count("CallEnd", -1),
+				at("AttemptEnd", func(context.Context) context.Context { moments = max(moments, broken.looks); return nil }),
 				agentmessaging.WithLimiter(limiter), agentmessaging.WithClock(broken), agentmessaging.WithObserver(observer))
 			defer func() {
 				_ = recover()
-				assert.Zero(t, limiter.out(), "moment %d", moment)
-				assert.Zero(t, begun, "moment %d", moment)
+				assert.Zero(t, limiter.out(), "moment %d: permits that are out", moment)
+				assert.Zero(t, begun, "moment %d: calls and attempts without an end", moment)
 			}()
 			_ = get(t.Context(), client)
 		})
