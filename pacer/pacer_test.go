@@ -3,12 +3,12 @@ package pacer_test
 import (
 	"cmp"
 	"context"
+	"io"
 	"log/slog"
 	"math"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -218,26 +218,18 @@ func TestClientGivesUpWhenAllAreRefusedForItsTimeout(t *testing.T) {
 	})
 }
 
-// counting is a user's limiter that wraps a pacer.
-type counting struct {
-	*pacer.Pacer
-	asked atomic.Int32
-}
+// refusing is a user's limiter that wraps a pacer, and lets no call go.
+type refusing struct{ *pacer.Pacer }
 
-func (c *counting) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
-	c.asked.Add(1)
-	return c.Pacer.Acquire(ctx, attempt)
+func (refusing) Acquire(context.Context, agentmessaging.LimitedAttempt) (agentmessaging.Permit, error) {
+	return nil, io.ErrNoProgress
 }
 
 func TestLimiterThatWrapsAPacerIsAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limiter := &counting{Pacer: newPacer(t, perMinute(60))}
-		began := time.Now()
-		got := callers(loadsim.Bucket, perMinute(60), 20, agentmessaging.WithLimiter(limiter))
-		assert.Equal(t, 20, got.Done, "calls")
-		assert.EqualValues(t, 20, limiter.asked.Load(), "questions to the limiter")
-		assert.Greater(t, time.Since(began), 15*time.Second)
-	})
+	client, err := agentmessaging.NewClient("http://127.0.0.1", "key", agentmessaging.WithLimiter(refusing{newPacer(t, perMinute(60))}))
+	require.NoError(t, err)
+	_, err = client.Status(t.Context())
+	assert.ErrorIs(t, err, io.ErrNoProgress)
 }
 
 // TestUnsentAttempt checks that an attempt that was not sent gives back its permit and its
