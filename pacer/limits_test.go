@@ -124,10 +124,9 @@ func level(p *pacer.Pacer) float64 { return limitOf(p, "minute").Level }
 // TestHowFarRefusalsLowerTheLevel: of two calls under way, only the refusal of one counts.
 func TestHowFarRefusalsLowerTheLevel(t *testing.T) {
 	for to, tt := range map[string]struct {
-		busy       time.Duration // for which as many calls went before as may go
-		refusals   int           // one a minute
-		retryAfter time.Duration
-		want       float64
+		busy, retryAfter time.Duration // as many calls as may go went for busy
+		refusals         int           // one a minute
+		want             float64
 	}{
 		"as many as in the window that ends with the wait": {busy: 2 * time.Minute, refusals: 1, retryAfter: 15 * s, want: 45},
 		"not at all, if that window is 85 % full":          {busy: 2 * time.Minute, refusals: 1, retryAfter: 9 * s, want: 60},
@@ -242,10 +241,9 @@ func TestRefusalsWithoutACause(t *testing.T) {
 // A refusal that says little about the limit closes it, but does not lower the level.
 func TestRefusalsThatTeachNothing(t *testing.T) {
 	for name, test := range map[string]struct {
-		attempt    agentmessaging.LimitedAttempt
-		sentAt     time.Duration // since the start
-		underWay   time.Duration // until its answer
-		retryAfter time.Duration
+		attempt            agentmessaging.LimitedAttempt
+		sentAt, retryAfter time.Duration // sentAt is the time since the start
+		underWay           time.Duration // until its answer
 	}{
 		"in the first minute":    {attempt: patient(), sentAt: 30 * s, retryAfter: 20 * s},
 		"of a late call":         {attempt: patient(), sentAt: 120 * s, underWay: 31 * s, retryAfter: 20 * s},

@@ -157,9 +157,7 @@ func TestState(t *testing.T) {
 		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, "batch")
 		held.Done(tooMany("creations", time.Hour))
 		s, perMinute, creations := p.State(), limitOf(p, "key_minute"), limitOf(p, "agent_create_key_day")
-		assert.Equal(t, 1, s.Interactive, "interactive calls that wait")
-		assert.Equal(t, 1, s.Batch, "batch calls that wait")
-		assert.Equal(t, 1, s.Processes, "processes, without a store")
+		assert.Equal(t, pacer.State{Interactive: 1, Batch: 1, Processes: 1, Limits: s.Limits}, s)
 		assert.Equal(t, sent, perMinute.Used, "the refused creation counts")
 		assert.Equal(t, time.Hour, creations.ClosedFor, "the Retry-After of the refusal")
 		assert.Equal(t, "creations", creations.ClosedBy, "the limit_key of the refusal")
@@ -176,35 +174,33 @@ func callers(m loadsim.Model, real []pacer.Limit, n int, opts ...agentmessaging.
 }
 
 // TestClientShowsItsPlace checks that the event at the beginning of a wait has the place in the
-// queue and the time until the turn, for one process and for two.
+// queue and the time until the turn: 2 s for each place, because another process has as many
+// waiting calls.
 func TestClientShowsItsPlace(t *testing.T) {
-	for others, opts := range [][]pacer.Option{nil, {pacer.WithStore(loadsim.NewStore(), loadsim.Key)}} {
-		synctest.Test(t, func(t *testing.T) {
-			if others > 0 {
-				w := waiting{pacer: newPacer(t, perMinute(60), opts...)}
-				for range 30 {
-					w.enter(t.Context(), patient(), "of another process")
-				}
+	synctest.Test(t, func(t *testing.T) {
+		store := loadsim.NewStore()
+		another := waiting{pacer: sharing(t, perMinute(60), store)}
+		for range 30 {
+			another.enter(t.Context(), patient(), "of another process")
+		}
+		var mu sync.Mutex
+		waits := map[int]time.Duration{}
+		observer := agentmessaging.ObserverFunc(func(_ context.Context, e agentmessaging.Event) context.Context {
+			if start, is := e.(agentmessaging.LimiterWaitStart); is {
+				mu.Lock()
+				defer mu.Unlock()
+				assert.Equal(t, "minute", start.LimitKey)
+				waits[start.Place] = start.Expected
 			}
-			var mu sync.Mutex
-			waits := map[int]time.Duration{}
-			observer := agentmessaging.ObserverFunc(func(_ context.Context, e agentmessaging.Event) context.Context {
-				if start, is := e.(agentmessaging.LimiterWaitStart); is {
-					mu.Lock()
-					defer mu.Unlock()
-					assert.Equal(t, "minute", start.LimitKey, "%d options", len(opts))
-					waits[start.Place] = start.Expected
-				}
-				return nil
-			})
-			p := newPacer(t, perMinute(60), opts...)
-			callers(loadsim.Bucket, perMinute(60), 20, agentmessaging.WithLimiter(p), agentmessaging.WithObserver(observer))
-			assert.Greater(t, len(waits), 10, "%d options", len(opts))
-			for place, expected := range waits {
-				assert.InDelta(t, place*(1+others), expected.Seconds(), 1.5*float64(1+others), "place %d", place)
-			}
+			return nil
 		})
-	}
+		p := sharing(t, perMinute(60), store)
+		callers(loadsim.Bucket, perMinute(60), 20, agentmessaging.WithLimiter(p), agentmessaging.WithObserver(observer))
+		assert.Greater(t, len(waits), 10, "calls that wait")
+		for place, expected := range waits {
+			assert.InDelta(t, 2*place, expected.Seconds(), 3, "the wait at place %d", place)
+		}
+	})
 }
 
 // A client whose calls are all refused asks less and less often, and gives up after its
@@ -380,11 +376,8 @@ func TestRefusedAtOnce(t *testing.T) {
 // takes no place. A call that can go in time waits.
 func TestLongLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, began := waiting{pacer: newPacer(t, perMinute(60))}, time.Now()
+		w := waiting{pacer: newPacer(t, perMinute(60))}
 		use(t, w.pacer, message)
-		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, "batch")
-		w.group.Wait()
-		assert.Less(t, time.Since(began), 1500*time.Millisecond, "alone in the line")
 		for range 120 {
 			w.enter(t.Context(), patient(), "patient")
 		}

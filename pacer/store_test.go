@@ -73,11 +73,8 @@ func TestStoreLosesItsValue(t *testing.T) {
 			acquire(t, p, patient()).Done(tooMany("", 15*time.Second))
 			synctest.Wait()
 			assert.Less(t, level(p), 17.0, "%s: the refusal has lowered the level", name)
-			for _, tt := range []struct {
-				pause  time.Duration // before the next loss
-				logged int           // losses so far
-			}{{pause: 0, logged: 1}, {pause: 90 * time.Second, logged: 1}, {pause: 2 * time.Minute, logged: 2}} {
-				time.Sleep(tt.pause)
+			for _, loss := range []struct{ after, logged int }{{after: 0, logged: 1}, {after: 90, logged: 1}, {after: 120, logged: 2}} {
+				time.Sleep(time.Duration(loss.after) * time.Second)
 				levelBefore, usedBefore := level(p), limitOf(p, "day").Used
 				store.Values(func(values map[string]loadsim.Entry) {
 					for key, e := range values {
@@ -89,7 +86,7 @@ func TestStoreLosesItsValue(t *testing.T) {
 				assert.Equal(t, levelBefore, level(p), "%s: the level", name)
 				assert.Equal(t, usedBefore+1, limitOf(p, "day").Used, "%s: the calls of the day", name)
 				synctest.Wait()
-				assert.Equal(t, tt.logged, count(log, "begins the shared state afresh"), "%s: records", name)
+				assert.Equal(t, loss.logged, count(log, "begins the shared state afresh"), "%s: records", name)
 			}
 		})
 	}
@@ -368,7 +365,7 @@ func (b *broken) Swap(ctx context.Context, key, version string, value []byte, tt
 // TestFaultsAreFound checks that storetest refuses each broken store with the rule that it
 // breaks, and accepts the store of the simulation.
 func TestFaultsAreFound(t *testing.T) {
-	kept := map[string][]byte{}
+	var kept sync.Map
 	for rule, store := range map[string]*broken{
 		"": {},
 		`a key that was never set has no value and the version ""`: {fault: func(l *loaded) { l.version += "0" }},
@@ -381,10 +378,8 @@ func TestFaultsAreFound(t *testing.T) {
 		"each call returns soon":                                   {fault: slow(time.Hour)},
 		"what Load returned is the caller's own": {fault: func(l *loaded) {
 			if len(l.value) > 1<<10 { // the small ones are loaded side by side
-				if kept[l.version] == nil {
-					kept[l.version] = l.value
-				}
-				l.value = kept[l.version]
+				first, _ := kept.LoadOrStore(l.version, l.value)
+				l.value = first.([]byte)
 			}
 		}},
 	} {

@@ -394,7 +394,7 @@ func TestTheWatchdogSaysWhyARunStalls(t *testing.T) {
 		"had to be ended: it had taken 2h0m0s of virtual time": {func(e *sweep.Env) {
 			<-e.Context().Done()
 			e.Reports(e.Context().Err())
-			t.Error("11 calls more:", tries(11)(e))
+			t.Error("11 calls", tries(11)(e))
 		}, true, sweep.InBubble()},
 	} {
 		s := run(t, func(e *sweep.Env) {

@@ -112,11 +112,8 @@ func TestPatience(t *testing.T) {
 					if tt.deadline > 0 {
 						w.MaxWait, w.Patience = math.MaxInt64, math.MaxInt64
 					}
-					for e.Acquire(ctx, w) == nil {
+					for through := false; !through && e.Acquire(ctx, w) == nil; through = !w.Unserved {
 						e.Done(w, answer())
-						if _, refusal := e.Forecast(ctx, w); refusal != nil || !w.Unserved {
-							return
-						}
 					}
 				})
 			}
