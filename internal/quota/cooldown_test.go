@@ -26,7 +26,8 @@ type step struct {
 	call          *spec.Endpoint
 	waiting, goes int
 	answer        *Outcome
-	until         time.Duration // 0: not checked
+	until         time.Duration    // 0: not checked
+	refused       [2]time.Duration // since when and until when nobody got through, from which patience counts; zero: not checked
 }
 
 // Outcomes of a call: the service accepts it; it is never sent.
@@ -181,6 +182,22 @@ var coolDownRules = []struct {
 		{says: "a message is back under the name", at: 3*h + s, call: message, waiting: 1, goes: 1, answer: refuses("rate_limited", 9*s), until: 3*h + 10*s},
 		{says: "and a creation shares it", at: 3*h + s, call: create, waiting: 1, until: 3*h + 2*s},
 	}},
+	{rule: "at a limit that has closed for the first time, patience counts from then", story: []step{
+		{says: "a message is refused for 10 minutes", call: message, waiting: 1, goes: 1, answer: refuses("minute", 600*s), until: 600 * s},
+		{says: "then, at another limit, one that went before, for 10 s", at: 600 * s, call: message, answer: refuses("day", 10*s)},
+		{says: "and there once more", at: 610 * s, call: message, waiting: 9, goes: 1, answer: refuses("day", 10*s), until: 620 * s, refused: [2]time.Duration{600 * s, 610 * s}},
+	}},
+	{rule: "a trial that passes keeps the other class of the same name patient, because the limit may be the same", story: []step{
+		{says: "a message is refused", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
+		{says: "and passes", at: s, call: message, waiting: 1, goes: 1, answer: passes},
+		{says: "a creation is refused for an hour", at: s, call: create, waiting: 1, goes: 1, answer: refuses("k", h), until: h + s},
+		{says: "a message passes", at: 2 * s, call: message, waiting: 1, goes: 1, answer: passes},
+		{says: "the creation is refused again", at: h + 2*s, call: create, waiting: 1, goes: 1, answer: refuses("k", h), until: 2*h + 2*s, refused: [2]time.Duration{2 * s, h + s}},
+	}},
+	{rule: "a frozen program opens a gate late, but patience counts only the time until it was due to open", story: []step{
+		{says: "a read is refused for a second", call: read, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
+		{says: "and 8 s late once more", at: 9 * s, call: read, waiting: 1, goes: 1, answer: refuses("k", s), until: 10 * s, refused: [2]time.Duration{0, s}},
+	}},
 	// Jitter makes the first wait longer than the second try would come.
 	{rule: "a class that only shares a name waits out a short limit, unless the gate backs off", random: 1, story: []step{
 		{says: "a message is refused", call: message, waiting: 1, goes: 1, answer: refuses("k", s)},
@@ -215,6 +232,9 @@ func TestCoolDown(t *testing.T) {
 					assert.Empty(t, schedule.Grants, step.says)
 					assert.Equal(t, step.until, schedule.AskAgain-h, "%s: until when no other goes", step.says)
 					assert.LessOrEqual(t, schedule.AskAgain, schedule.Turn, "%s: the forecast of the wait", step.says)
+					if step.refused[1] > 0 {
+						assert.Equal(t, step.refused, [2]time.Duration{schedule.RefusedSince - h, schedule.RefusedUntil - h}, "%s: since when and until when nobody got through", step.says)
+					}
 				}
 			}
 		})
@@ -247,18 +267,6 @@ func TestPatienceCountsFromTheLastPass(t *testing.T) {
 	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h, ramp: &ramp{failedBefore: 2}}, reading()
 	w.limitedSince, w.deadline = h-4*time.Minute, Never
 	assert.Equal(t, h+64*s, g.closedSchedule(w, 1).Opens, "after the longest backoff: patience lasts until h + 5 min")
-}
-
-// At a limit that has closed for the first time, patience counts from then, even if the call has
-// waited for another limit before.
-func TestPatienceBeginsAtEachLimit(t *testing.T) {
-	p := play(0)
-	p.answer(0, message, refuses("minute", 600*s))
-	p.answer(600*s, message, refuses("day", 10*s))
-	p.ask(610*s, message, 9)
-	p.answer(610*s, message, refuses("day", 10*s))
-	schedule := p.ask(611*s, message, 9)
-	assert.Equal(t, []time.Duration{h + 600*s, h + 610*s}, []time.Duration{schedule.RefusedSince, schedule.RefusedUntil})
 }
 
 // A creation with a provider key spends what one without spends, so it waits too (interface
@@ -338,28 +346,4 @@ func TestOpenGateIsForgotten(t *testing.T) {
 	p.answer(s, read, passes)
 	p.ask(2*s, read, 1)
 	assert.False(t, asks(read), "a read a second after the last one")
-}
-
-// The patience of a class also counts from a call that passes in another class with the same
-// limit_key, because the limit may be the same.
-func TestTrialThatPassesKeepsOthersPatient(t *testing.T) {
-	p := play(0)
-	p.answer(0, message, refuses("k", s))
-	p.ask(s, message, 1)
-	p.answer(s, message, passes)
-	p.answer(s, create, refuses("k", h))
-	p.ask(2*s, message, 1)
-	p.answer(2*s, message, passes)
-	p.ask(h+2*s, create, 1)
-	p.answer(h+2*s, create, refuses("k", h))
-	assert.Equal(t, h+2*s, p.ask(h+2*s, create, 1).RefusedSince)
-}
-
-// A frozen program opens a gate late. Patience counts only the time until it was due to open.
-func TestLateOpening(t *testing.T) {
-	p := play(0)
-	p.answer(0, read, refuses("k", s))
-	p.ask(9*s, read, 1)
-	p.answer(9*s, read, refuses("k", s))
-	assert.Equal(t, h+s, p.ask(9*s, read, 1).RefusedUntil)
 }
