@@ -62,7 +62,7 @@ func acquire(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt
 }
 
 // within returns a context with a timeout.
-func within(t *testing.T, limit time.Duration) context.Context {
+func within(t testing.TB, limit time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
@@ -72,9 +72,7 @@ func within(t *testing.T, limit time.Duration) context.Context {
 // ask makes a call that does not wait. It returns a permit, or how long the call would wait.
 func ask(t testing.TB, p *pacer.Pacer, attempt agentmessaging.LimitedAttempt) (permit agentmessaging.Permit, wait time.Duration) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	permit, err := p.Acquire(ctx, attempt)
+	permit, err := p.Acquire(within(t, time.Millisecond), attempt)
 	if err == nil {
 		return permit, 0
 	}
@@ -235,12 +233,11 @@ func TestUnsentAttempt(t *testing.T) {
 		p := newPacer(t, append(perMinute(60), pacer.Limit{Key: "hour", Max: 2, Window: time.Hour}))
 		began := time.Now()
 		for used := range 3 {
-			var unsent agentmessaging.Permit
 			for range 100 {
-				unsent = acquire(t, p, message)
+				unsent := acquire(t, p, message)
 				unsent.Done(agentmessaging.AttemptOutcome{})
+				unsent.Done(agentmessaging.AttemptOutcome{}) // gives nothing back a second time
 			}
-			unsent.Done(agentmessaging.AttemptOutcome{}) // gives nothing back a second time
 			for _, l := range p.State().Limits {
 				assert.Equal(t, used, l.Used, l.Key)
 			}

@@ -372,7 +372,6 @@ func TestLaterForecasts(t *testing.T) {
 		{says: "the first", turn: 100 * s, sent: true},
 		{says: "not longer by a quarter", turn: 125*s - 1},
 		{says: "longer by a quarter", turn: 125 * s, sent: true},
-		{says: "shorter", turn: 90 * s},
 		{says: "2 s are left: longer by a quarter, but not by a second", now: 123 * s, turn: 126*s - 1},
 		{says: "2 s are left: longer by a second", now: 123 * s, turn: 126 * s, sent: true},
 	} {
