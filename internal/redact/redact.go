@@ -521,8 +521,9 @@ func isConnectionError(err error) bool {
 	return err == context.Canceled || err == io.EOF || err == io.ErrUnexpectedEOF
 }
 
-// Wrapped returns the errors that err wraps directly.
+// Wrapped returns the errors that err wraps directly; none if its Unwrap panics.
 func Wrapped(err error) (all []error) {
+	defer func() { _ = recover() }()
 	switch err := err.(type) {
 	case interface{ Unwrap() error }:
 		all = []error{err.Unwrap()}
