@@ -226,7 +226,7 @@ func (b *Body) masked(w *walker) string {
 	// An empty key is shown: it is not a secret, and often comes from a variable that was
 	// not set.
 	case w.keyDepth > 0 && !w.isName && string(w.written) != `""`, !isString && len(w.written) > maxNumber,
-		isString && b.Unchecked && (LooksSecret(w.text()) || w.isName && MayBeKey(w.text()) || !w.isName && namesSecret(string(w.member))):
+		isString && b.Unchecked && (w.isName && MayBeKey(w.text()) || !w.isName && (LooksSecret(w.text()) || namesSecret(string(w.member)))):
 		return `"` + Key + `"`
 	case !isString:
 		return ""
