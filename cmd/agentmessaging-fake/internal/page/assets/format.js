@@ -85,3 +85,6 @@ export function indentJSON(source) {
     return source;
   }
 }
+
+// withoutUser hides the user and the password that an address may have.
+export const withoutUser = (address) => address.replace(/(^|\/\/)[^/?#]*@/, '$1[redacted]@');

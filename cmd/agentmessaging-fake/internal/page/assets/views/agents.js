@@ -4,7 +4,7 @@ import { h } from '../dom.js';
 import { state } from '../store.js';
 import { act, control, Failure } from '../api.js';
 import { hrefOf } from '../route.js';
-import { plural, indentJSON } from '../format.js';
+import { plural, indentJSON, withoutUser } from '../format.js';
 import { asCurl } from '../snippets.js';
 import { textOf, storyOf } from '../story.js';
 import { ago, arrival, exactAndAgo, code, empty, facts, head, item, mono, statusTag, submit, tag } from '../widgets.js';
@@ -64,8 +64,7 @@ function Facts({ agent: a }) {
     a.system_prompt && code('System prompt', a.system_prompt, { copied: false }),
     a.metadata && code('Metadata', indentJSON(JSON.stringify(a.metadata)), { copied: false }),
     h('h3', 'Language model'),
-    // The address of a provider may have a user and a password.
-    facts(Object.entries(a.llm).map(([name, value]) => [name, mono(name === 'base_url' ? value.replace(/(^|\/\/)[^/?#]*@/, '$1[redacted]@') : value)])),
+    facts(Object.entries(a.llm).map(([name, value]) => [name, mono(name === 'base_url' ? withoutUser(value) : value)])),
     a.sms && h('h3', 'SMS channel'),
     a.sms && facts([['Status', smsTag(a.sms.status)], ['Mode', mono(a.sms.mode)], ['Number', mono(a.sms.phone_number)]]),
   );
