@@ -394,84 +394,84 @@ func TestUnusedRequiredOfASkippedTest(t *testing.T) {
 
 // A Required script or fault that was never used fails the test. The message has the call that
 // came nearest, and what kept the rule from acting on it.
-func TestUnusedRequired(t *testing.T) {
-	const message = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: "
-	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier"
-	const keyless = "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header with one bearer token"
-	const lost = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, "
-	const get = "trace_000004 GET /v1/agents/agent_000001 key_000001: "
-	byAgent, byText, byGet := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning"), fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
+func TestUnusedRequiredScript(t *testing.T) {
+	byAgent, byText := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning")
 	panics := fakeserver.Where(func(fakeserver.Call) bool { panic("of the test") })
 	requires := fakeserver.Where(func(fakeserver.Call) bool { runtime.Goexit(); return true })
-	inject := func(f fake) *fakeserver.Injection { return f.Inject(fakeserver.Answer(503, ""), byGet).Required() }
-	const injected = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))"
-	for _, row := range []struct {
-		rule    string
-		matched int
-		nearest string // the call that came nearest
-		why     string // why the rule did not act on it
-		given   func(f fake, calls func())
-	}{
-		{rule: "OnMessage(ByAgent(agent_000001), ByText(12 characters))", nearest: message + "200",
-			why:   "not matched by ByText(12 characters)",
-			given: func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
-		{rule: "OnMessage(ByAgent(…), ByText(12 characters))", nearest: refused,
-			why:   "not matched by ByAgent(…), ByText(12 characters)",
-			given: func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
-		{rule: "OnMessage(ByAgent(agent_000009))", nearest: refused,
-			why:   "which matches: the service refused it, or it came before the rule was made",
-			given: func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
-		{rule: "OnMessage(" + panics.String() + ", " + requires.String() + ")", nearest: refused,
-			why:   "not matched by " + panics.String() + ", " + requires.String(),
-			given: func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
-		{rule: "OnMessage(ByAgent(agent_000001)).Nth(2)", matched: 1, nearest: message + "200",
-			why:   "which matches: the rule waits for match 2",
-			given: func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
-		{rule: injected, nearest: get + "200",
-			why:   "which matches: it came before the rule was made",
-			given: func(f fake, calls func()) { calls(); inject(f) }},
-		{rule: injected + ".From(3).Times(2)", matched: 1, nearest: get + "200",
-			why:   "which matches: the rule waits for match 3",
-			given: func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
-		{rule: injected + ".Chance(0, 7)", matched: 1, nearest: get + "200",
-			why:   "which matches: Chance ruled out the calls that it matched, or another rule acted on them",
-			given: func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
-		{rule: injected + ".Nth(1)", matched: 1, nearest: get + "404: Answer(404) answered in place of the service; the call had no effect",
-			why: "which matches: another rule acted on match 1",
-			given: func(f fake, calls func()) {
-				assert.Equal(t, injected+".Nth(1)", fmt.Sprint(inject(f).Nth(1)))
-				f.Inject(fakeserver.Answer(404, ""), byGet)
-				calls()
-			}},
-		{rule: "OnMessage()", nearest: lost + "closed: CloseEarly() ended the connection without an answer; the call had no effect",
-			why: "which matches: CloseEarly() took the call before it reached the service",
-			given: func(f fake, calls func()) {
-				f.OnMessage().Required()
-				f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
-				calls()
-			}},
-		{rule: injected, nearest: get + "no answer, refused: RefuseConnection() refused the connection: nothing was sent",
-			why:   "which matches: RefuseConnection() took the call before it reached the service",
-			given: func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
-		{rule: "Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", nearest: keyless,
-			why: "which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
-			given: func(f fake, _ func()) {
-				f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
-				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
-			}},
+	const answered = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, "
+	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier, "
+	for _, row := range []unusedRow{
+		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, answered + "not matched by ByText(12 characters)",
+			func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
+		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused + "not matched by ByAgent(…), ByText(12 characters)",
+			func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("amk_x"), byText).Required(); calls() }},
+		{"OnMessage(ByAgent(agent_000009))", 0, refused + "which matches: the service refused it, or it came before the rule was made",
+			func(f fake, calls func()) { f.OnMessage(fakeserver.ByAgent("agent_000009")).Required(); calls() }},
+		{fmt.Sprintf("OnMessage(%v, %v)", panics, requires), 0, refused + fmt.Sprintf("not matched by %v, %v", panics, requires),
+			func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
+		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, answered + "which matches: the rule waits for match 2",
+			func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
 	} {
-		watch, fake, c := newSpied(t)
-		row.given(fake, func() {
-			c.agent(emptyBody)
-			for _, id := range []string{"agent_000001", "agent_000009"} {
-				_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
-			}
-			_ = seen(c.wire, c.request("GET", anAgent, noBody)) // is not a message, so it is never the nearest call of a script
-		})
-		watch.finish()
-		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s, %s",
-			row.rule, row.matched, row.nearest, row.why)
-		require.Len(t, watch.errors, 1, row.rule)
-		assert.Equal(t, want, regexp.MustCompile(`(go:)\d+( is)`).ReplaceAllString(watch.errors[0], "${1}LINE${2}"))
+		row.check(t)
 	}
+}
+
+func TestUnusedRequiredFault(t *testing.T) {
+	byGet := fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
+	inject := func(f fake) *fakeserver.Injection { return f.Inject(fakeserver.Answer(503, ""), byGet).Required() }
+	const rule, nearest = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))", "trace_000004 GET /v1/agents/agent_000001 key_000001: "
+	for _, row := range []unusedRow{
+		{rule, 0, nearest + "200, which matches: it came before the rule was made",
+			func(f fake, calls func()) { calls(); inject(f) }},
+		{rule + ".From(3).Times(2)", 1, nearest + "200, which matches: the rule waits for match 3",
+			func(f fake, calls func()) { inject(f).Times(2).From(3); calls() }},
+		{rule + ".Chance(0, 7)", 1, nearest + "200, which matches: Chance ruled out the calls that it matched, or another rule acted on them",
+			func(f fake, calls func()) { inject(f).Chance(0, 7); calls() }},
+		{rule + ".Nth(1)", 1, nearest + "404: Answer(404) answered in place of the service; the call had no effect, which matches: another rule acted on match 1",
+			func(f fake, calls func()) { inject(f).Nth(1); f.Inject(fakeserver.Answer(404, ""), byGet); calls() }},
+		{rule, 0, nearest + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service",
+			func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
+	} {
+		row.check(t)
+	}
+	unusedRow{
+		"OnMessage()", 0, "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, " +
+			"closed: CloseEarly() ended the connection without an answer; the call had no effect, which matches: CloseEarly() took the call before it reached the service",
+		func(f fake, calls func()) {
+			f.OnMessage().Required()
+			f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
+			calls()
+		},
+	}.check(t)
+	unusedRow{
+		"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header " +
+			"with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
+		func(f fake, _ func()) {
+			f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
+			f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
+		},
+	}.check(t)
+}
+
+// unusedRow is a rule that is never used, and the parts of the message that says so.
+type unusedRow struct {
+	rule    string
+	matched int
+	nearest string
+	given   func(f fake, calls func()) // makes the rule, before or after the calls
+}
+
+func (row unusedRow) check(t *testing.T) {
+	watch, fake, c := newSpied(t)
+	row.given(fake, func() {
+		c.agent(emptyBody)
+		for _, id := range []string{"agent_000001", "agent_000009"} {
+			_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
+		}
+		_ = seen(c.wire, c.request("GET", anAgent, noBody)) // is not a message, so it is never the nearest call of a script
+	})
+	watch.finish()
+	want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s", row.rule, row.matched, row.nearest)
+	require.Len(t, watch.errors, 1, row.rule)
+	assert.Equal(t, want, regexp.MustCompile(`(go:)\d+( is)`).ReplaceAllString(watch.errors[0], "${1}LINE${2}"))
 }

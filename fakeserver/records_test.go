@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -336,12 +337,14 @@ func TestFunctionsThatFail(t *testing.T) {
 func TestClockOfATest(t *testing.T) {
 	var f fake
 	now, works := time.Unix(year2040, 0), math.MaxInt // how many more readings of the clock work
+	panics := func() { panic("no time") }
+	fails := panics
 	watch, f, c := newSpied(t, fakeserver.WithClock(func() time.Time {
 		if f != nil {
 			_ = f.CallCount()
 		}
 		if works--; works < 0 {
-			panic("no time")
+			fails()
 		}
 		now = now.Add(-time.Second)
 		return now
@@ -350,11 +353,17 @@ func TestClockOfATest(t *testing.T) {
 	assert.Zero(t, f.Calls()[0].Took, "no time is negative")
 	assert.NoError(t, f.Sleep(t.Context(), time.Hour))
 	f.Reset()
-	for i, fault := range []fakeserver.Fault{fakeserver.DripReply(200, 0), fakeserver.RefuseConnection()} {
+	drip, refuse := fakeserver.DripReply(200, 0), fakeserver.RefuseConnection()
+	for i, fault := range []fakeserver.Fault{drip, drip, refuse} {
+		fails = []func(){runtime.Goexit, panics, panics}[i]
 		f.Inject(fault)
 		for n := range 4 {
 			works = n
-			assert.Equal(t, i == 0 && n == 3, strings.HasPrefix(seen(c.wire, c.request("GET", "/v1/status", noBody)), "200")) // the fourth reading is after the answer
+			var answered bool
+			var caller sync.WaitGroup
+			caller.Go(func() { answered = strings.HasPrefix(seen(c.wire, c.request("GET", "/v1/status", noBody)), "200") })
+			caller.Wait()
+			assert.Equal(t, i == 1 && n == 3, answered) // the fourth reading is after the answer
 			works = math.MaxInt
 		}
 	}

@@ -64,17 +64,21 @@ func (s *Server) serve(r *http.Request) (a memnet.Transmission) {
 }
 
 // recovered must be deferred where the fake reads the clock for a call, since the function of
-// WithClock may panic or end its goroutine. A panic fails the test. A call that ends so is no
-// longer under way.
+// WithClock may panic or end its goroutine. A panic fails the test. A call that ends so, and
+// so is not in the log, is no longer under way.
 func (s *Server) recovered(c *call) {
-	p := recover()
-	if p != nil {
+	if p := recover(); p != nil {
 		s.reportf("the fake, or the function of WithClock, panicked: %v%s", p, stackTrace())
 	}
-	if c.generation != nil && (p != nil || c.record.Seq == 0) {
-		defer s.lock().Unlock()
-		c.generation.log.endLocked(c.entry)
+	if c.generation != nil && c.record.Seq == 0 {
+		s.end(c)
 	}
+}
+
+// end takes a call from the calls that are under way.
+func (s *Server) end(c *call) {
+	defer s.lock().Unlock()
+	c.generation.log.endLocked(c.entry)
 }
 
 // read reads a call with its whole body, and begins its record. A call arrives when the
@@ -326,12 +330,11 @@ func (s *Server) sentSoFar(c *call, n int, ended bool) (sent Sent) {
 // before the part is sent.
 func (s *Server) progress(c *call, n int, ended bool) {
 	defer s.recovered(c)
+	if ended { // deferred, so that it also happens if the clock ends the goroutine
+		defer s.end(c)
+	}
 	sent := s.sentSoFar(c, n, ended)
 	c.entry.sent.Store(&sent)
-	if ended {
-		defer s.lock().Unlock()
-		c.generation.log.endLocked(c.entry)
-	}
 }
 
 // maxUnknown bounds the reported calls to unknown routes: a client that polls
