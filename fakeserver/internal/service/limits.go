@@ -28,25 +28,23 @@ type Tally struct {
 }
 
 // limit is one limit as it applies to one key: its maximum, and the calls that count.
-// State.limit makes it for one call. Its methods change the Usage that it points to.
-// Their results depend only on its fields and on their arguments.
+// State.limit makes it for one call. Only count changes the Usage that it points to. The results
+// of its methods depend only on its fields and on their arguments.
 type limit struct {
 	// counting is Behavior.Windows. bucket and burst are parsed from it once for all limits.
-	counting string
-	bucket   bool
-	burst    int // the size of a bucket for a minute; 0 means max
-	// window is from the row of spec.Limits, max from the key's plan or WithLimit.
-	window time.Duration
-	max    int
-
-	*Ledger                  // this limit's ledger in usage
-	usage          *Usage    // of the key, or of the address for a limit per address
-	keyClosedUntil time.Time // Exhaust keeps the limit closed for the key until this time, even a limit per address
+	counting       string
+	bucket         bool
+	burst          int         // the size of a bucket for a minute; 0 means max
+	row            *spec.Limit // its row of spec.Limits
+	max            int         // from the key's plan or WithLimit
+	*Ledger                    // this limit's ledger in usage
+	usage          *Usage      // of the key, or of the address for a limit per address
+	keyClosedUntil time.Time   // Exhaust keeps the limit closed for the key until this time, even a limit per address
 }
 
 // perCall returns the time in which a bucket gains one call. It is never 0, however high
 // WithLimit has set the maximum, since used divides by it.
-func (l limit) perCall() time.Duration { return max(1, l.window/time.Duration(l.max)) }
+func (l limit) perCall() time.Duration { return max(1, l.row.Window/time.Duration(l.max)) }
 
 // burstTolerance returns how far Full may be ahead of the clock, as in GCRA: the time in
 // which an empty bucket fills. The size that "token bucket of 10" names is only for limits
@@ -54,23 +52,25 @@ func (l limit) perCall() time.Duration { return max(1, l.window/time.Duration(l.
 // 87 s.
 func (l limit) burstTolerance() time.Duration {
 	calls := l.max
-	if l.window <= time.Minute {
+	if l.row.Window <= time.Minute {
 		calls = min(cmp.Or(l.burst, calls), calls)
 	}
 	return time.Duration(calls) * l.perCall()
 }
 
-// dropExpired removes the calls that no longer count. A weighted window also needs the
-// calls of the window before, so dropExpired keeps its calls for two windows.
-func (l limit) dropExpired(now time.Time) {
-	counts := l.window
+// counted returns the calls that still count, and their sum. A weighted window also needs the
+// calls of the window before, so there they count for two windows.
+func (l limit) counted(now time.Time) (calls []Tally, used int) {
+	counts := l.row.Window
 	if l.counting == decisions.WindowsWeighted {
 		counts *= 2
 	}
-	for len(l.Calls) > 0 && !l.Calls[0].At.Add(counts).After(now) {
-		l.Used -= l.Calls[0].Calls
-		l.Calls = l.Calls[1:]
+	calls, used = l.Calls, l.Used
+	for len(calls) > 0 && !calls[0].At.Add(counts).After(now) {
+		used -= calls[0].Calls
+		calls = calls[1:]
 	}
+	return calls, used
 }
 
 // drain counts a call in a bucket, whose state is a single time, Full. Each call moves Full
@@ -83,9 +83,8 @@ func (l limit) drain(now time.Time) {
 	l.Full = l.Full.Add(l.perCall())
 }
 
-// count counts a call that passes now. refuseOrSpend does not count a call that it
-// refuses. If the fake that wrote a state file counted calls in another way, the count
-// starts from zero.
+// count counts a call that passes now. If the fake that wrote a state file counted calls in
+// another way, the count starts from zero.
 func (l limit) count(now time.Time) {
 	if now.After(l.usage.Last) {
 		l.usage.Last = now
@@ -97,14 +96,14 @@ func (l limit) count(now time.Time) {
 		l.drain(now)
 		return
 	}
-	l.dropExpired(now)
+	l.Calls, l.Used = l.counted(now)
 	l.Used++
 	// at is the start of the window in which the call counts. A sliding window starts
 	// with each call.
 	at, last := now, len(l.Calls)-1
 	switch {
 	case l.counting == decisions.WindowsAligned || l.counting == decisions.WindowsWeighted:
-		at = now.Truncate(l.window)
+		at = now.Truncate(l.row.Window)
 	case l.counting == decisions.WindowsFixed && last >= 0:
 		at = l.Calls[0].At
 	}
@@ -122,8 +121,8 @@ func (l limit) count(now time.Time) {
 // calls no longer count. A lower maximum, by SetPlan, applies to calls that were counted
 // under a higher one.
 func (l limit) opens(now time.Time) time.Time {
-	l.dropExpired(now)
-	opens, left := now, l.Used
+	calls, left := l.counted(now)
+	opens := now
 	switch {
 	case l.CountedBy != l.counting: // no call was counted in this way yet
 	case l.bucket:
@@ -131,11 +130,11 @@ func (l limit) opens(now time.Time) time.Time {
 	case l.counting == decisions.WindowsWeighted:
 		opens = l.weightedOpens(now)
 	default:
-		for _, t := range l.Calls {
+		for _, t := range calls {
 			if left < l.max {
 				break
 			}
-			opens, left = t.At.Add(l.window), left-t.Calls
+			opens, left = t.At.Add(l.row.Window), left-t.Calls
 		}
 	}
 	if opens.Before(l.keyClosedUntil) {
@@ -147,11 +146,11 @@ func (l limit) opens(now time.Time) time.Time {
 // weightedOpens returns the first time at which the calls of the present window, and the
 // part of the window before that still counts, leave room for one call.
 func (l limit) weightedOpens(now time.Time) time.Time {
-	start := now.Truncate(l.window)
-	before := l.callsBefore(start)
-	present := l.Used - before
+	start := now.Truncate(l.row.Window)
+	before, used := l.callsBefore(start, now)
+	present := used - before
 	if present >= l.max { // the limit opens in the next window, where these calls are the calls of the window before
-		start, before, present = start.Add(l.window), present, 0
+		start, before, present = start.Add(l.row.Window), present, 0
 	}
 	room := l.max - 1 - present
 	if before <= room {
@@ -159,7 +158,7 @@ func (l limit) weightedOpens(now time.Time) time.Time {
 	}
 	// There is room for one call when before*left + present has fallen to max-1, where left
 	// is the share of the window before that still counts.
-	return start.Add(l.window - time.Duration(fraction(int64(l.window), int64(room), int64(before))))
+	return start.Add(l.row.Window - time.Duration(fraction(int64(l.row.Window), int64(room), int64(before))))
 }
 
 // fraction returns n*part/whole, rounded down. Floats would put some openings a nanosecond
@@ -170,14 +169,16 @@ func fraction(n, part, whole int64) int64 {
 	return int64(quotient)
 }
 
-// callsBefore returns how many of the counted calls came before a time.
-func (l *Ledger) callsBefore(start time.Time) (calls int) {
-	for _, t := range l.Calls {
+// callsBefore returns how many of the calls that count now came before start, and how many count
+// in all.
+func (l limit) callsBefore(start, now time.Time) (before, used int) {
+	calls, used := l.counted(now)
+	for _, t := range calls {
 		if t.At.Before(start) {
-			calls += t.Calls
+			before += t.Calls
 		}
 	}
-	return calls
+	return before, used
 }
 
 // used returns how many calls count now. A fraction of a call counts as a whole one, so that a
@@ -189,12 +190,21 @@ func (l limit) used(now time.Time) int {
 	case l.bucket:
 		return int(max(0, l.Full.Sub(now)+l.perCall()-1) / l.perCall())
 	}
-	l.dropExpired(now)
+	start := now.Truncate(l.row.Window)
+	before, used := l.callsBefore(start, now)
 	if l.counting != decisions.WindowsWeighted {
-		return l.Used
+		return used
 	}
-	start := now.Truncate(l.window)
-	return l.Used - int(fraction(int64(l.callsBefore(start)), int64(now.Sub(start)), int64(l.window)))
+	return used - int(fraction(int64(before), int64(now.Sub(start)), int64(l.row.Window)))
+}
+
+// stateAt describes the limit.
+func (l limit) stateAt(now time.Time) LimitState {
+	state := LimitState{Limit: l.row.Key, Max: l.max, Used: l.used(now), Exhausted: l.keyClosedUntil.After(now)}
+	if opens := l.opens(now); opens.After(now) {
+		state.Opens = opens
+	}
+	return state
 }
 
 // LimitState is one limit at one moment, as Server.Limits shows it and a 429 explains

@@ -6,15 +6,15 @@
 //
 //   - endpointTable is section 4: the checks of each endpoint, and the function that carries it out.
 //   - authenticate is section 5: 401 and 402, and an unknown path or method.
-//   - refuseOrSpend is section 8: it counts the call, or refuses it with 429.
+//   - refusedByLimit and spend are section 8: they refuse the call with 429, or count it.
 //   - The function of the endpoint changes the State and returns what the reply says.
 //
 // The files: service.go carries out calls, state.go holds the State, limits.go counts
 // calls, refusal.go lists the reasons for a refusal, and behavior.go has the decisions
 // that the document leaves open.
 //
-// A Refusal has an HTTP status, and the types of a state file have JSON tags. The caller
-// does everything else about HTTP and JSON. It also holds the lock, reads the clock, and
+// A Refusal has an HTTP status. The types of state files and decision files have JSON tags. The
+// caller does everything else about HTTP and JSON. It also holds the lock, reads the clock, and
 // makes one call at a time. A test fails if this package imports the packages for these
 // tasks.
 package service
@@ -104,13 +104,12 @@ func ordered(inThisOrder bool, checks ...check) []check {
 // call is a request, the time at which it came, and the findings of Do so far. The fields
 // from key on are empty until the step that their comment names.
 type call struct {
-	state *State
-	req   *Request
-	now   time.Time
-	key   *Key   // after authenticate
-	agent *Agent // after agentFound
-
-	twoClocks bool // after refuseOrSpend
+	state     *State
+	req       *Request
+	now       time.Time
+	key       *Key   // after authenticate
+	agent     *Agent // after agentFound
+	ofAddress *Usage // after openUsages
 }
 
 // Do decides and carries out a call: it checks the key and the plan, makes the checks of
@@ -125,13 +124,12 @@ type call struct {
 //	503, 409  BYOK (StoreDownFirst)
 //	429       a limit on operations (BodyBeforeOperation)
 //
-// The flaw of a call is the refusal that its checks found. It is not final: refuseOrSpend
-// decides whether the call is refused for the flaw or for a limit, and what a call with a flaw
-// spends. For example, a wrong body while the minute is spent is answered 429 by default, and
-// 400 without LimitBeforeBody. So each order of checks that a real service may have is one
-// setting of Behavior. A call that authenticate refuses spends no limit of a key, whatever
-// Behavior says: without a valid key there is none to spend, and 402, 404 and 405 come before
-// the limits.
+// The flaw of a call is the refusal that its checks found. It is not final, because it may leave
+// a limit the right to refuse the call first: see roleOf. For example, a wrong body while the
+// minute is spent is answered 429 by default, and 400 without LimitBeforeBody. So each order of
+// checks that a real service may have is one setting of Behavior. A call that authenticate
+// refuses spends no limit of a key, whatever Behavior says: without a valid key there is none to
+// spend, and 402, 404 and 405 come before the limits.
 func (s *State) Do(now time.Time, req *Request) Result {
 	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
@@ -144,11 +142,17 @@ func (s *State) Do(now time.Time, req *Request) Result {
 			break
 		}
 	}
-	result := Result{Refusal: c.refuseOrSpend(flaw)}
+	roles := c.roles(flaw)
+	twoClocks := roles != (limitRoles{}) && c.openUsages()
+	result := Result{Refusal: c.refusedByLimit(roles)}
+	if result.Refusal == nil {
+		c.spend(roles)
+		result.Refusal = flaw
+	}
 	if result.Refusal == nil {
 		result = s.endpoints[req.Endpoint].act(c)
 	}
-	result.TwoClocks = c.twoClocks
+	result.TwoClocks = twoClocks
 	return result
 }
 
@@ -159,9 +163,8 @@ func (c *call) countKeyless(refusal *Refusal) {
 	if refusal.Status != Kinds[UnknownKey].Status || !c.state.behavior.spendsDespite(refusal) {
 		return
 	}
-	// A token bucket needs the maximum of a plan, and a plan needs a key.
-	nobody := &Key{Plan: spec.PreviewPlan, Usage: new(Usage)}
-	c.state.limit(spec.LimitIndex(fakenames.IPMinute), nobody, c.addressUsage()).count(c.now)
+	// A token bucket needs the maximum of a plan.
+	c.state.limit(spec.LimitIndex(fakenames.IPMinute), spec.PreviewPlan, new(Usage), c.addressUsage()).count(c.now)
 }
 
 // addressUsage returns the Usage of the caller's address, and keeps it.
@@ -339,48 +342,56 @@ func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 	return role{}
 }
 
-// refuseOrSpend counts a call against the limits that it spends, and returns the flaw. If
-// a limit refuses the call, none counts it, and refuseOrSpend returns the 429. The limits
-// of the operation are checked even after a limit on requests refuses, so that
-// Retry-After covers both.
-func (c *call) refuseOrSpend(flaw *Refusal) *Refusal {
-	var roles [spec.LimitCount]role
+// limitRoles has the role of each limit for a call, in the order of spec.Limits.
+type limitRoles [spec.LimitCount]role
+
+// roles returns the role of each limit.
+func (c *call) roles(flaw *Refusal) (roles limitRoles) {
 	for i := range spec.Limits {
 		roles[i] = c.roleOf(&spec.Limits[i], flaw)
 	}
-	if roles == [spec.LimitCount]role{} {
-		return flaw
-	}
-	// A synctest bubble starts in the year 2000. Without usageIfSameClock, a key that was
-	// used outside would have to wait 26 years there. The caller reports two clocks of a key
-	// (TwoClocks). An address starts from zero without a report, since bubbles and the
-	// outside may share an address.
-	usage, ip := usageIfSameClock(c.key.Usage, c.now, longestKeyWindow), c.addressUsage()
-	c.twoClocks = usage != c.key.Usage
-	c.key.Usage = usage
-	if limited := c.refusedByLimit(roles, ip); limited != nil {
-		return limited
-	}
+	return roles
+}
+
+// openUsages finds what the key and the caller's address have spent, and reports whether the key
+// was used under two clocks. Then it starts from zero: a synctest bubble starts in the year 2000,
+// and a key that was used outside would have to wait 26 years there. An address starts from zero
+// without a report, since bubbles and the outside may share an address.
+func (c *call) openUsages() (twoClocks bool) {
+	usage := usageIfSameClock(c.key.Usage, c.now, longestKeyWindow)
+	twoClocks = usage != c.key.Usage
+	c.key.Usage, c.ofAddress = usage, c.addressUsage()
+	return twoClocks
+}
+
+// spend counts a call against the limits that it spends. Do spends nothing for a call that a
+// limit refuses.
+func (c *call) spend(roles limitRoles) {
 	for i, role := range roles {
 		if role.counts {
-			c.state.limit(i, c.key, ip).count(c.now)
+			c.limit(i).count(c.now)
 		}
 	}
-	return flaw
+}
+
+// limit returns limit i of spec.Limits as it applies to the call.
+func (c *call) limit(i int) limit {
+	return c.state.limit(i, c.key.Plan, c.key.Usage, c.ofAddress)
 }
 
 // refusedByLimit returns the 429 for an exhausted limit; nil if none is exhausted.
 // Behavior decides between several limits: by default the limit that opens last, or else
 // the first in the order of interface 8.1. That order also decides between two limits
-// that open at the same time. Retry-After is the wait for that limit, in whole seconds
-// (interface 7), rounded up.
-func (c *call) refusedByLimit(roles [spec.LimitCount]role, ip *Usage) *Refusal {
+// that open at the same time. So the limits of an operation are checked even after a limit on
+// requests refuses. Retry-After is the wait for the named limit, in whole seconds (interface 7),
+// rounded up.
+func (c *call) refusedByLimit(roles limitRoles) *Refusal {
 	named, latest := -1, c.now
 	for i, role := range roles {
 		if !role.mayRefuse {
 			continue
 		}
-		if opens := c.state.limit(i, c.key, ip).opens(c.now); opens.After(latest) && (named < 0 || c.state.behavior.NamesTheLastToOpen) {
+		if opens := c.limit(i).opens(c.now); opens.After(latest) && (named < 0 || c.state.behavior.NamesTheLastToOpen) {
 			named, latest = i, opens
 		}
 	}
@@ -388,7 +399,7 @@ func (c *call) refusedByLimit(roles [spec.LimitCount]role, ip *Usage) *Refusal {
 		return nil
 	}
 	r := c.refuse(RateLimited)
-	r.State = c.state.limitState(named, c.key, ip, c.now)
+	r.State = c.limit(named).stateAt(c.now)
 	r.Limit = r.State.Limit
 	r.Wait = int((latest.Sub(c.now) + time.Second - 1) / time.Second)
 	if spec.Limits[named].PerIP {
@@ -484,8 +495,7 @@ func (c *call) enableSMS() Result {
 }
 
 // Message is a message that was accepted and not answered yet. The caller makes the reply
-// without its lock, since a script may wait. It writes the reply into Exchange, and adds
-// the message with AnswerMessage.
+// without its lock, since a script may wait, and passes it to AnswerMessage.
 type Message struct {
 	Agent    *Agent   // the stored agent, which may change
 	Exchange Exchange // at first without the reply

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // A vault encrypts with its own key and a new nonce each time, and its fingerprints are keyed.
@@ -50,7 +51,7 @@ type times = []time.Duration
 func limitOf(kind string, most int) limit {
 	u := new(Usage)
 	burst, bucket := Bucket(kind)
-	return limit{counting: kind, window: time.Minute, max: most, bucket: bucket, burst: burst, usage: u, Ledger: &u.Ledgers[0]}
+	return limit{counting: kind, row: &spec.Limit{Window: time.Minute}, max: most, bucket: bucket, burst: burst, usage: u, Ledger: &u.Ledgers[0]}
 }
 
 // Each rule of a way of counting is a row: the times of counted calls, and when the next call

@@ -237,18 +237,18 @@ func (s *State) openChannel(a *Agent, mode string) {
 	}
 }
 
-// limit returns limit i of spec.Limits as it applies to a key. Its maximum comes from
-// WithLimit, or else from the key's plan (interface 8.2). ip is the Usage of the address,
-// for a limit per address. Exhaust closes even a limit per address for the key, whatever
-// address the key calls from.
-func (s *State) limit(i int, k *Key, ip *Usage) limit {
+// limit returns limit i of spec.Limits for a key with a plan. Its maximum comes from WithLimit, or
+// else from the plan (interface 8.2). ofKey and ofAddress are what the key and the address have
+// spent. Exhaust closes even a limit per address for the key, whatever address the key calls from.
+func (s *State) limit(i int, plan string, ofKey, ofAddress *Usage) limit {
 	// A key on the free plan has limits too, which Server.Limits shows. Its calls never get
 	// here, because authenticate refuses them.
-	l, row := s.template, &spec.Limits[i]
-	l.window, l.max = row.Window, cmp.Or(s.maxima[i], row.Max[spec.PlanIndex(k.Plan)])
-	l.usage, l.keyClosedUntil = k.Usage, k.Usage.Ledgers[i].ExhaustedUntil
-	if row.PerIP {
-		l.usage = ip
+	l := s.template
+	l.row = &spec.Limits[i]
+	l.max = cmp.Or(s.maxima[i], l.row.Max[spec.PlanIndex(plan)])
+	l.usage, l.keyClosedUntil = ofKey, ofKey.Ledgers[i].ExhaustedUntil
+	if l.row.PerIP {
+		l.usage = ofAddress
 	}
 	l.Ledger = &l.usage.Ledgers[i]
 	return l
@@ -269,25 +269,13 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 // as a call would meet them now. It spends nothing, and changes nothing: a key that is
 // used under two clocks is still reported at its next call.
 func (s *State) LimitStates(k *Key, ip netip.Addr, now time.Time) (states []LimitState) {
-	keyCopy, usage := *k, *usageIfSameClock(k.Usage, now, longestKeyWindow)
-	keyCopy.Usage = &usage
-	ofAddress := *usageIfSameClock(s.ips[ip], now, longestAddressWindow)
+	ofKey, ofAddress := usageIfSameClock(k.Usage, now, longestKeyWindow), usageIfSameClock(s.ips[ip], now, longestAddressWindow)
 	for i, l := range spec.Limits {
 		if !l.PerIP || ip.IsValid() {
-			states = append(states, s.limitState(i, &keyCopy, &ofAddress, now))
+			states = append(states, s.limit(i, k.Plan, ofKey, ofAddress).stateAt(now))
 		}
 	}
 	return states
-}
-
-// limitState describes limit i for a key and an address.
-func (s *State) limitState(i int, k *Key, ip *Usage, now time.Time) LimitState {
-	l := s.limit(i, k, ip)
-	state := LimitState{Limit: spec.Limits[i].Key, Max: l.max, Used: l.used(now), Exhausted: l.keyClosedUntil.After(now)}
-	if opens := l.opens(now); opens.After(now) {
-		state.Opens = opens
-	}
-	return state
 }
 
 // Saved is a state as a file holds it. It has no digests and no provider keys, because a
