@@ -91,7 +91,7 @@ func (e *Env) Point(name string) error { return e.execution.point(name) }
 
 // Cleanup registers a function for the end of the run.
 func (e *Env) Cleanup(f func()) {
-	e.execution.withLock(func() { e.cleanups = append(e.cleanups, f) })
+	e.execution.whileRunning(func() { e.cleanups = append(e.cleanups, f) })
 }
 
 // Setenv sets an environment variable until the end of the run.
@@ -119,7 +119,7 @@ func (e *Env) Chdir(dir string) {
 func (e *Env) finish() {
 	e.execution.cancel()
 	var f func()
-	e.execution.withLock(func() {
+	e.execution.whileRunning(func() {
 		if last := len(e.cleanups) - 1; last >= 0 {
 			f, e.cleanups = e.cleanups[last], e.cleanups[:last]
 		}
@@ -163,13 +163,13 @@ func (e *Env) Skipf(format string, args ...any) { e.Logf(format, args...); e.Ski
 
 // SkipNow ends the scenario as Skip does.
 func (e *Env) SkipNow() {
-	e.execution.withLock(func() { e.execution.record.skipped = true })
+	e.execution.whileRunning(func() { e.execution.record.skipped = true })
 	runtime.Goexit()
 }
 
 // Failed reports whether the run has failed.
 func (e *Env) Failed() (failed bool) {
-	e.execution.withLock(func() {
+	e.execution.whileRunning(func() {
 		failed = slices.ContainsFunc(e.execution.record.statements, func(t statement) bool { return t.kind == asserted })
 	})
 	return failed
@@ -192,7 +192,7 @@ type lineWriter struct {
 
 // Write implements io.Writer.
 func (l lineWriter) Write(text []byte) (int, error) {
-	l.withLock(func() {
+	l.whileRunning(func() {
 		for part := range bytes.Lines(text) {
 			*l.unended = append(*l.unended, part...)
 			if bytes.HasSuffix(part, []byte("\n")) {

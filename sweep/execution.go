@@ -53,7 +53,7 @@ type execution struct {
 	cancel    context.CancelFunc
 	finished  bool // the scenario has returned
 
-	mu            sync.Mutex // guards the fields below; withLock takes it
+	mu            sync.Mutex // guards the fields below; whileRunning takes it
 	over          bool       // the fields below do not change any more
 	record        record
 	last          moment         // the newest moment between two writes; collectTornLocked updates its folder
@@ -117,17 +117,17 @@ func (x *execution) runOnFake(t *testing.T) {
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	if x.bubble {
-		defer time.AfterFunc(x.record.maxLasted, func() { x.withLock(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
+		defer time.AfterFunc(x.record.maxLasted, func() { x.whileRunning(func() { x.overdueLocked(x.record.maxLasted) }) }).Stop()
 	}
 	client, _ := x.client() // no error: tryOptions has made a client with the same options
 	x.perform(&Env{tb: t, Client: client, Fake: fake, Dir: x.record.dir, execution: x})
 	if !x.bubble {
 		leaked := x.leakedGoroutines()
-		x.withLock(func() { x.record.leaked = leaked })
+		x.whileRunning(func() { x.record.leaked = leaked })
 	}
 	x.moment("end/dies", "after its last call")
 	misused := fake.Close() // without the lock, because it runs matchers of the scenario
-	x.withLock(func() {
+	x.whileRunning(func() {
 		x.over, x.finished, x.record.misused, x.record.lasted = true, true, misused, fake.Now().Sub(x.record.begun)
 		x.record.left = x.persistedLocked(disk.ReadImage(x.record.dir))
 	})
@@ -165,7 +165,7 @@ func (x *execution) perform(env *Env) {
 func (x *execution) recovered() {
 	if v := recover(); v != nil {
 		panicked := fmt.Sprintf("%v\n%s", v, debug.Stack())
-		x.withLock(func() { x.record.panicked = panicked })
+		x.whileRunning(func() { x.record.panicked = panicked })
 		x.addStatement(statement{kind: asserted, text: fmt.Sprint("panic: ", v)})
 	}
 }
@@ -196,13 +196,15 @@ func (s *setup) tryOptions() error {
 	return err
 }
 
-// withLock runs f under the lock. After the end of the execution it does nothing.
-func (x *execution) withLock(f func()) {
+// whileRunning runs f under the lock, and reports whether it did. After the end of the execution
+// nothing is recorded any more.
+func (x *execution) whileRunning(f func()) (running bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.over {
+	if running = !x.over; running {
 		f()
 	}
+	return running
 }
 
 // say records a text of the application. Each line is a statement.
@@ -214,7 +216,7 @@ func (x *execution) say(kind statementKind, text string) {
 
 // addStatement records a statement of the application.
 func (x *execution) addStatement(t statement) {
-	x.withLock(func() { x.addStatementLocked(t) })
+	x.whileRunning(func() { x.addStatementLocked(t) })
 }
 
 // addStatementLocked records a statement of the application. If a file was written since
@@ -232,13 +234,13 @@ func (x *execution) addStatementLocked(t statement) {
 // fail.
 func (x *execution) point(name string) (err error) {
 	place := ""
-	x.withLock(func() {
+	x.whileRunning(func() {
 		x.names[name]++
 		place = fmt.Sprintf("%s_%d", name, x.names[name])
 		x.record.points = append(x.record.points, place)
 	})
 	x.moment(place+"/dies", "at "+place)
-	x.withLock(func() {
+	x.whileRunning(func() {
 		if x.plan.next(x.stage, place, nil).Name != "" {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 			x.record.failedPoint = name
@@ -268,7 +270,7 @@ func (x *execution) moment(name, when string) {
 	if !x.collectMoments {
 		return
 	}
-	x.withLock(func() {
+	x.whileRunning(func() {
 		x.collectTornLocked(false)
 		x.last = moment{name: name, when: when, left: x.persistedLocked(x.last.left.dir)}
 		x.addMomentLocked(x.last)
@@ -391,7 +393,7 @@ func (x *execution) wait(done <-chan struct{}) {
 // are ignored.
 func (x *execution) stall(why string) {
 	stacks := goroutinesLabelled(x.label)
-	x.withLock(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
+	x.whileRunning(func() { x.over, x.record.stalled = true, why+":\n"+strings.Join(stacks, "\n") })
 }
 
 // labelKey is the key of the label on the goroutines of an execution. With

@@ -52,7 +52,7 @@ const (
 func (x *execution) begin(e agentmessaging.CallStart) *Call {
 	c := &Call{AgentID: e.AgentID, spec: spec.Find(e.Endpoint.Method, e.Endpoint.Path), begun: x.record.fake.Now(), goroutine: currentGoroutine()}
 	c.Endpoint, c.fromScenario = endpointOf(c.spec), c.goroutine == x.goroutine
-	x.withLock(func() {
+	x.whileRunning(func() {
 		if x.record.ended == "" {
 			x.collectTornLocked(false)
 			x.record.calls = append(x.record.calls, c)
@@ -69,12 +69,12 @@ func (x *execution) begin(e agentmessaging.CallStart) *Call {
 // end records the end of a call. The process may die before the application sees the
 // result.
 func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
-	x.withLock(func() {
+	x.whileRunning(func() {
 		x.nameLocked(c, "unsent") // a call that has no name yet has sent nothing
 		c.AgentID = e.AgentID
 	})
 	x.moment(c.Name+"/dies_answered", "after the answer of "+c.Name+" had arrived")
-	x.withLock(func() {
+	x.whileRunning(func() {
 		c.ended, c.Err = true, e.Err
 		if start := errorStart.FindString(fmt.Sprint(e.Err)); start != "" {
 			x.record.left.errors[start] = true
@@ -98,7 +98,7 @@ func (x *execution) identify(c *Call, body []byte) {
 	_ = json.Unmarshal(body, &s)
 	h := fnv.New64a()
 	_, _ = h.Write(body)
-	x.withLock(func() {
+	x.whileRunning(func() {
 		agents := x.record.left.agents
 		if a, found := x.record.fake.Agent(c.AgentID); found {
 			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
@@ -168,8 +168,7 @@ func (t *transport) attempt(req *http.Request, c *Call) (*http.Response, error) 
 // scenario was ended, so that the request must not be sent. It ends a scenario that takes
 // too long.
 func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
-	ended = true // stays true if withLock does nothing because the execution has ended
-	x.withLock(func() {
+	running := x.whileRunning(func() {
 		r := &x.record
 		r.deadKeyRequests = max(r.deadKeyRequests, x.refusedInARow[c.goroutine])
 		if elapsed := r.fake.Now().Sub(r.begun); elapsed > r.maxLasted {
@@ -185,12 +184,12 @@ func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
 			r.left.gone[c.AgentID] = true
 		}
 	})
-	return f, ended
+	return f, ended || !running
 }
 
 // endAttempt records the result of a request.
 func (x *execution) endAttempt(c *Call, a Attempt) {
-	x.withLock(func() {
+	x.whileRunning(func() {
 		x.underWay--
 		x.noteProviderKeyLocked(x.record.fake)
 		c.Attempts = append(c.Attempts, a)
