@@ -50,15 +50,15 @@ func (a admin) ExchangeCount(agentID string) int {
 func (a admin) Keys() (keys []fakeadmin.Key) {
 	defer a.s.lock().Unlock()
 	for _, k := range a.s.generation.service.Keys() {
-		keys = append(keys, shownKey(k))
+		keys = append(keys, shownKey(k, len(keys)+1))
 	}
 	return keys
 }
 
-func shownKey(k *service.Key) fakeadmin.Key {
+func shownKey(k *service.Key, number int) fakeadmin.Key {
 	return fakeadmin.Key{
 		Label: k.Label, Plan: k.Plan, Dashboard: k.Dashboard, Revoked: k.Revoked, IssuedAt: k.IssuedAt, Address: k.Address,
-		Default: k.Label == fakeadmin.KeyDefault,
+		Default: number == 1,
 	}
 }
 
@@ -66,7 +66,7 @@ func shownKey(k *service.Key) fakeadmin.Key {
 func (a admin) KeyLabeled(label string) (key fakeadmin.Key, text string, ok bool) {
 	defer a.s.lock().Unlock()
 	if k, number := a.s.generation.service.KeyLabeled(label); k != nil {
-		return shownKey(k), a.s.config.keyText(number), true
+		return shownKey(k, number), a.s.config.keyText(number), true
 	}
 	return fakeadmin.Key{}, "", false
 }

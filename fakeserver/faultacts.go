@@ -62,7 +62,7 @@ func (s *Server) chooseFaults(c *call, matching []*rule) {
 // call arrives at the service. It does not arrive if its client left meanwhile, if a callback
 // failed, or if a fault answers instead.
 func (s *Server) delayAndChange(r *http.Request, c *call) (arrives bool) {
-	if c.faultNames == nil {
+	if c.faultNames == nil { // no fault acts
 		return c.failed == ""
 	}
 	// net/http notices that a client has left only after the whole body was read, and

@@ -222,15 +222,12 @@ const (
 	LimitWarmUpKeyHour       = fakenames.WarmUpKeyHour       // warmup_key_hour: 3 warm-ups of a key in an hour
 )
 
-// keyPrefix begins the keys of a fake without WithKey.
-const keyPrefix = "amk_fake"
-
 // keyText computes the text of the n-th key, from 1. The fake stores no texts of keys.
 func (c *config) keyText(n int) string {
 	if n == 1 && c.key != "" {
 		return c.key
 	}
-	return service.Numbered(cmp.Or(c.key, keyPrefix), n)
+	return service.Numbered(cmp.Or(c.key, fakenames.KeyPrefix), n)
 }
 
 // defaultBehavior is shared by all fakes without Like and WithDecision, which make a

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/mask"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/service"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver/internal/wire"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/printable"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
@@ -68,7 +69,7 @@ func labelFromText(key string) string {
 }
 
 // keyPattern matches the text of a key, and its number.
-var keyPattern = regexp.MustCompile(`^` + keyPrefix + `(_\d{6,9})$`)
+var keyPattern = regexp.MustCompile(`^` + fakenames.KeyPrefix + `(_\d{6,9})$`)
 
 // ByAgent matches calls whose path names this agent. An empty identifier, which no path
 // can name, panics.

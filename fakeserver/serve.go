@@ -362,13 +362,11 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) (err error) {
 		return nil
 	}
 	err = memnet.ErrRefused
-	c := new(call)
+	c := &call{delivery: noAnswer}
 	defer s.recovered(c)
 	s.read(c, asItWouldArrive(r, ip))
-	s.chooseFaults(c, s.matchingRules(c, s.connectionRules(c)))
-	if c.failed != "" {
-		c.delivery = noAnswer
-	} else if c.fault == nil {
+	s.chooseFaults(c, s.matchingRules(c, s.beginMatching(c)))
+	if c.failed == "" && c.fault == nil {
 		return nil
 	}
 	s.arrive(c)
@@ -389,9 +387,9 @@ func asItWouldArrive(r *http.Request, ip netip.Addr) *http.Request {
 	return arrived
 }
 
-// connectionRules returns the rules that refuse connections. It also sets the label of
-// the call's key, because matchers may ask for it.
-func (s *Server) connectionRules(c *call) []*rule {
+// beginMatching sets the label of the call's key, because matchers may ask for it, and returns
+// the rules that refuse connections.
+func (s *Server) beginMatching(c *call) []*rule {
 	defer s.lock().Unlock()
 	c.entry.call.Key = s.generation.keyLabelLocked(c.Request)
 	return s.generation.refusals

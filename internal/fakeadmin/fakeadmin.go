@@ -31,10 +31,8 @@ type Admin[Call any] interface {
 	ForgetCalls()
 }
 
-// The labels of the key that a reset does not remove, and of calls without a key that the
-// fake issued, as in Call.Key.
+// The labels of calls without a key that the fake issued, as in Call.Key.
 const (
-	KeyDefault = "key_000001"
 	KeyMissing = "missing" // no Authorization header, or not one bearer token
 	KeyUnknown = "unknown" // a bearer token that is not a key of the fake
 )

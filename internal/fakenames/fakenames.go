@@ -1,6 +1,9 @@
-// Package fakenames has the names of limits and errors that the interface does not show and
+// Package fakenames has the names of limits, errors and keys that the interface does not show and
 // that this project's fake chose.
 package fakenames
+
+// KeyPrefix begins the texts of keys: amk_fake_000001 is the first key.
+const KeyPrefix = "amk_fake"
 
 // The values of limit_key, one for each limit of interface 8.1.
 const (

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
@@ -206,19 +207,15 @@ func (s *Server) putState(r *request) (any, error) {
 	return nil, errors.Unwrap(s.fake.ReadState(bytes.NewReader(r.body))) // without the method's name
 }
 
-// defaultKey is the text of the first key without --key. It is in the documentation, so it
-// is not a secret.
-const defaultKey = "amk_fake_000001"
-
-// info answers GET info. It shows the text of the first key only if it is the default
-// text. A key from --key may be a secret that is in use elsewhere.
+// info answers GET info. It shows the text of the first key only if it is the default text,
+// which is in the documentation. A key from --key may be a secret that is in use elsewhere.
 func (s *Server) info(*request) (any, error) {
 	info := map[string]any{
 		"version": s.options.Version, "base_url": s.options.BaseURL, "started_at": s.started, "remote": s.options.Guard.AnyHost,
 		"endpoints": strings.Split(spec.EndpointNames(), ", "),
 	}
-	if s.fake.Key() == defaultKey {
-		info["key"] = defaultKey
+	if key := s.fake.Key(); key == fakenames.KeyPrefix+"_000001" {
+		info["key"] = key
 	}
 	return info, nil
 }
