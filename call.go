@@ -82,8 +82,7 @@ type call struct {
 	subject    Subject                          // for observers; the attempt that creates an agent adds its ID
 
 	// engine makes the call wait for limits. It is the client's engine. If the client has none
-	// (WithoutCoolDown without a Pacer), it is nil until the first 429, and then an engine that
-	// no other call uses.
+	// (WithoutCoolDown without a Pacer), it is an engine that no other call uses.
 	engine *quota.Engine
 	waiter quota.Waiter // the call's place in the engine
 
@@ -121,7 +120,10 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if r.body != nil {
 		call.payload, _ = strictjson.Encode(r.body) // cannot fail: strings, and metadata that is JSON already
 	}
-	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.setsBYOK, MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
+	if call.engine == nil { // WithoutCoolDown: the call waits alone
+		call.engine = quota.NewCoolDown(c.random)
+	}
+	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.endpoint.Counts(spec.BYOKSets, r.setsBYOK), MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
 		call.start = c.clock.Now()
 		call.subject = Subject{c.callCount.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}
@@ -174,6 +176,7 @@ func (c *call) run() (err error) {
 		stoppedBy = c.loop.Run(c.ctx, c.endpoint.Method, &c.url, c.client.httpClient.Jar, c)
 	}
 	if c.last.next == actionSuccess {
+		c.client.retryBudget.succeed()
 		return nil
 	}
 	return c.finishError(stoppedBy)
@@ -223,9 +226,6 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	if a.outcome == outcomeLimited {
 		c.last429 = a.failure
 		c.refusals++
-		if c.engine == nil { // WithoutCoolDown: the call waits alone
-			c.engine = quota.NewCoolDown(c.client.random)
-		}
 	}
 	return a.answer.Status, a.answer.Header
 }
@@ -285,7 +285,7 @@ func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimite
 // userPermit returns a permit or an error of the user's limiter, never both, nor neither.
 func (a *attempt) userPermit(ctx context.Context) (Permit, error) {
 	permit, err := a.client.limiter.Acquire(ctx, LimitedAttempt{
-		Method: a.endpoint.Method, Path: a.endpoint.Path, Number: a.number, SetsBYOK: a.endpoint.Counts(spec.BYOKSets, a.setsBYOK),
+		Method: a.endpoint.Method, Path: a.endpoint.Path, Number: a.number, SetsBYOK: a.waiter.SetsBYOK,
 		MaxWait: a.client.retry.MaxWait, Clock: a.client.clock,
 	})
 	if isnil.Value(err) { // a nil *Error in an error
@@ -375,24 +375,19 @@ func (a *attempt) reportOutcome(ctx context.Context) {
 	}
 }
 
-// Again decides, by the table in retry.go, whether another attempt follows.
+// Again plans another attempt, if the table in retry.go asks for one and planRetry allows it.
 func (c *call) Again() bool {
 	a := &c.last
-	a.next = a.outcome.idempotent
-	if c.endpoint.Method == http.MethodPost {
-		a.next = a.outcome.post
+	if a.next = a.outcome.actionAfter(c.endpoint.Method); a.next != actionRetry {
+		return false
 	}
-	switch a.next {
-	case actionSuccess:
-		c.client.retryBudget.succeed()
-	case actionRetry:
-		if wait, planned := a.planRetry(); planned {
-			c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
-			return true
-		}
+	wait, planned := a.planRetry()
+	if !planned {
 		a.next = actionError
+		return false
 	}
-	return false
+	c.client.handlers.emit(c.ctx, slog.LevelDebug, func() Event { return Retry{c.subject, a.number, a.outcome.name, wait} })
+	return true
 }
 
 // planRetry prepares another attempt, if that is allowed. wait is the time until that attempt:
@@ -545,7 +540,7 @@ func (a *attempt) safeTraceID() string {
 func (a *attempt) verdict() Verdict {
 	o := cmp.Or(a.outcome, outcomeUnsent) // nil after a panic
 	switch {
-	case o.post == actionSuccess:
+	case o == outcomeSuccess:
 		return VerdictDone
 	case o.post == actionUnknown, a.outcome == nil && a.answer.Sent:
 		return VerdictUnknown

@@ -174,6 +174,14 @@ type outcome struct {
 	idempotent, post action // the step after GET, PUT and DELETE, and after POST
 }
 
+// actionAfter returns the step after an attempt with the method.
+func (o *outcome) actionAfter(method string) action {
+	if method == http.MethodPost {
+		return o.post
+	}
+	return o.idempotent
+}
+
 // The outcomes, in the order of the table in the package documentation. A test compares
 // the two.
 var (

@@ -207,9 +207,6 @@ func (g *gate) open(now, due time.Duration) {
 
 // DoneLocked implements Rule.
 func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
-	if o.Refused { // under WithoutCoolDown, a call gets its engine, and so its class, only after a refusal
-		c.Classify(context.Background(), w)
-	}
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	r, _ := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
 	if state.gate != nil && passed {

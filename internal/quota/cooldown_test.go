@@ -58,10 +58,12 @@ func play(random float64) *played {
 }
 
 // classify makes a call without a deadline.
-func (p *played) classify(call *spec.Endpoint) *Waiter {
-	w := &Waiter{Endpoint: call, MaxWait: Never / 4, acquisition: acquisition{deadline: Never}}
-	p.Classify(context.Background(), w)
-	return w
+func (p *played) classify(call *spec.Endpoint) *Waiter { w, _ := p.asks(call, false); return w }
+
+// asks makes a call without a deadline, and reports whether the engine must ask about it.
+func (p *played) asks(call *spec.Endpoint, setsBYOK bool) (*Waiter, bool) {
+	w := &Waiter{Endpoint: call, SetsBYOK: setsBYOK, MaxWait: Never / 4, acquisition: acquisition{deadline: Never}}
+	return w, p.Classify(context.Background(), w)
 }
 
 // ask asks at a time for the first of the waiting calls, which are all alike.
@@ -77,7 +79,7 @@ func (p *played) ask(at time.Duration, call *spec.Endpoint, waiting int) Schedul
 
 // answer ends the call that went last.
 func (p *played) answer(at time.Duration, call *spec.Endpoint, o *Outcome) (closedLonger bool) {
-	w := &Waiter{Endpoint: call} // it went before the limit closed
+	w := p.classify(call) // it went before the limit closed
 	if last := len(p.underWay[call]) - 1; last >= 0 {
 		w, p.underWay[call] = p.underWay[call][last], p.underWay[call][:last]
 	}
@@ -278,12 +280,13 @@ func TestRefusedCreation(t *testing.T) {
 		"one without a key goes after one with a key": {refusedHasKey: true},
 	} {
 		for _, before := range []bool{false, true} { // whether a creation without a key was refused before, for a second
-			p, w := play(0), &Waiter{Endpoint: create, SetsBYOK: tt.nextHasKey, MaxWait: Never / 4, acquisition: acquisition{deadline: Never}}
+			p := play(0)
 			if before {
-				p.DoneLocked(h/2, &Waiter{Endpoint: create}, *refuses("", s))
+				p.DoneLocked(h/2, p.classify(create), *refuses("", s))
 			}
-			p.DoneLocked(h, &Waiter{Endpoint: create, SetsBYOK: tt.refusedHasKey}, *refuses("", h))
-			waits := p.Classify(t.Context(), w)
+			refused, _ := p.asks(create, tt.refusedHasKey)
+			p.DoneLocked(h, refused, *refuses("", h))
+			w, waits := p.asks(create, tt.nextHasKey)
 			schedule := p.AskLocked(h+h/2, w, 1)
 			waits = waits && schedule.Grants == nil
 			assert.Equal(t, tt.waits, waits, "%s; one without a key was refused before: %t", rule, before)
@@ -337,7 +340,7 @@ func TestClosedLonger(t *testing.T) {
 // endpoints are quick all the time.
 func TestOpenGateIsForgotten(t *testing.T) {
 	p := play(0)
-	asks := func(e *spec.Endpoint) bool { return p.Classify(t.Context(), &Waiter{Endpoint: e}) }
+	asks := func(e *spec.Endpoint) bool { _, must := p.asks(e, false); return must }
 	p.answer(0, read, refuses("k", s))
 	assert.True(t, asks(read), "a read after its refusal")
 	assert.False(t, asks(message), "a message after the refusal of a read")

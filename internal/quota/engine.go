@@ -97,7 +97,7 @@ const (
 type Waiter struct {
 	// Set by the caller.
 	Endpoint *spec.Endpoint
-	SetsBYOK bool
+	SetsBYOK bool          // the call spends the limit on BYOK sets
 	MaxWait  time.Duration // if the limit is closed for longer, the call is refused
 	Patience time.Duration // the call is refused if the limit has let nobody through for this long and is closed again; 0: no bound
 	Clock    Clock         // the client's clock: the call waits by it
@@ -166,7 +166,7 @@ func (r *Refusal) Error() string {
 
 // An Engine holds the waiting calls of one API key. While no call waits, the engine keeps no
 // timer and no goroutine. So several synctest bubbles can share it, as long as all calls
-// that wait at the same time are in one bubble. A nil Engine holds no call back.
+// that wait at the same time are in one bubble.
 type Engine struct {
 	rule Rule
 
@@ -206,7 +206,7 @@ func NewEngine(rule Rule) *Engine {
 // the queue or gives its grant back, even when OnWait or the clock panics.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 	w.acquisition = acquisition{}
-	if e == nil || !e.rule.Classify(ctx, w) {
+	if !e.rule.Classify(ctx, w) {
 		return nil
 	}
 	passed := false
@@ -216,24 +216,27 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 		}
 	}()
 	e.withLock(w.Clock, func(now time.Duration) { e.enterLocked(ctx, w, now) })
-	if w.waitEnded == nil { // granted or refused as it entered
-		err = cmp.Or(w.err, ctx.Err())
-	}
-	for waits := w.waitEnded != nil; waits; {
-		select {
-		case wait := <-w.forecasts:
-			w.OnWait(wait)
-		case <-w.waitEnded:
-			waits, err = false, cmp.Or(ctx.Err(), w.err)
-		case <-ctx.Done(): // the call may still be in the queue: Done takes it out
-			waits, err = false, ctx.Err()
-		}
-	}
-	if err == nil && w.untilGrant > 0 {
+	if err = w.await(ctx); err == nil && w.untilGrant > 0 {
 		err = w.Clock.Sleep(ctx, w.untilGrant)
 	}
 	passed = err == nil
 	return err
+}
+
+// await returns when the call's wait in its queue ends. Until then it passes the forecasts to
+// OnWait.
+func (w *Waiter) await(ctx context.Context) error {
+	for w.waitEnded != nil { // nil: granted or refused as it entered
+		select {
+		case wait := <-w.forecasts:
+			w.OnWait(wait)
+		case <-w.waitEnded:
+			return cmp.Or(ctx.Err(), w.err)
+		case <-ctx.Done(): // the call may still be in the queue: Done takes it out
+			return ctx.Err()
+		}
+	}
+	return cmp.Or(w.err, ctx.Err())
 }
 
 // enterLocked puts a call into the queue of its class, and serves.
@@ -360,9 +363,6 @@ func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
 // returns 0 and nil if the call would not wait, or if the rule does not know. The call must
 // not be in a queue: its last attempt is done, or it has a grant.
 func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, refusal *Refusal) {
-	if e == nil {
-		return 0, nil
-	}
 	e.withLock(w.Clock, func(now time.Duration) {
 		w.startWait(ctx, now)
 		s := e.rule.AskLocked(now, w, 0)
