@@ -188,8 +188,8 @@ func bodyError(a exchange.Answer, err error, secrets *redact.Redactor) error {
 }
 
 // unconfirmed is the error of a success whose JSON object does not confirm that the
-// service did what was asked. The answer is not lost, so the call is not retried: a retry
-// could store a key again, which spends another BYOK set.
+// service did what was asked. For classify the answer is not lost, so the call is not retried: a
+// retry could store a key again, which spends another BYOK set.
 type unconfirmed string
 
 func (u unconfirmed) Error() string { return "the service answered " + string(u) }

@@ -59,7 +59,7 @@ func (p SetBYOKParams) validate() error {
 // incomplete, that is the error, even if ok is missing too: the client then repeats a GET.
 func readBYOK(b *answerBody) *BYOKConfig {
 	if value, _ := b.members.Get("byok"); string(value) == "null" {
-		readOK(b)
+		requireOK(b)
 		return nil
 	}
 	byok, ok := b.object("byok")
@@ -71,14 +71,14 @@ func readBYOK(b *answerBody) *BYOKConfig {
 		Fingerprint: byok.text("fingerprint"), UpdatedAt: Timestamp(byok.text("updated_at")), TraceID: b.traceID,
 	}
 	b.fail(byok.err)
-	readOK(b)
+	requireOK(b)
 	return config
 }
 
 // readSetBYOK reads the answer to PUT. The service has stored the key only if ok is true
 // and the answer has the configuration.
 func readSetBYOK(b *answerBody) *BYOKConfig {
-	if readOK(b); b.err != nil {
+	if requireOK(b); b.err != nil {
 		return nil
 	}
 	config := readBYOK(b)
@@ -88,12 +88,11 @@ func readSetBYOK(b *answerBody) *BYOKConfig {
 	return config
 }
 
-// readOK fails the body unless its member ok is true.
-func readOK(b *answerBody) (none struct{}) {
+// requireOK fails the body unless its member ok is true.
+func requireOK(b *answerBody) {
 	if ok, _ := b.members.Get("ok"); string(ok) != "true" {
 		b.fail(unconfirmed("without ok true"))
 	}
-	return none
 }
 
 // GetBYOK reads the BYOK configuration of this API key (interface 4.3). It returns
@@ -126,6 +125,6 @@ func (c *Client) SetBYOK(ctx context.Context, params SetBYOKParams) (*BYOKConfig
 // Errors: [ErrUnauthorized], [ErrPaymentRequired], [ErrForbidden],
 // [ErrNotFound].
 func (c *Client) ClearBYOK(ctx context.Context) error {
-	_, err := do(ctx, c, request{endpoint: spec.ClearBYOK}, readOK)
+	_, err := do(ctx, c, request{endpoint: spec.ClearBYOK}, func(b *answerBody) (none struct{}) { requireOK(b); return none })
 	return err
 }

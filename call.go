@@ -182,9 +182,9 @@ func (c *call) run() (err error) {
 	return c.finishError(stoppedBy)
 }
 
-// attempt is the state of one attempt, and of its call: what the attempts share is in call.
+// attempt is the state of one attempt. What the attempts of a call share is in call.
 type attempt struct {
-	*call
+	call    *call
 	number  int       // from 1
 	began   time.Time // by the client's clock; set if there are observers
 	cookies []string  // from the http.Client's jar
@@ -238,12 +238,12 @@ const minReportedWait = time.Millisecond
 // limiter, then the function of WithBeforeSend. It returns the call's error if one of them
 // refuses the attempt, or if ctx ends; nil if the attempt may be sent.
 func (a *attempt) acquire(ctx context.Context) *Error {
-	if err := ctx.Err(); err != nil && a.last429 == nil { // no limit has delayed the call, so the error is not a 429
-		return &Error{cause: a.redactCause(ctx, err)}
+	if err := ctx.Err(); err != nil && a.call.last429 == nil { // no limit has delayed the call, so the error is not a 429
+		return &Error{cause: a.call.causeOf(ctx, err)}
 	}
-	err := a.engine.Acquire(ctx, &a.waiter)
-	limitKey, waited, byLimiter := a.waiter.Limit, a.waiter.Waited, false
-	if err == nil && a.client.limiter != nil {
+	err := a.call.engine.Acquire(ctx, &a.call.waiter)
+	limitKey, waited, byLimiter := a.call.waiter.Limit, a.call.waiter.Waited, false
+	if err == nil && a.call.client.limiter != nil {
 		var asked time.Duration
 		asked, byLimiter, err = a.askLimiter(ctx)
 		if asked >= minReportedWait {
@@ -251,13 +251,13 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 		}
 	}
 	if waited >= minReportedWait {
-		a.waited += waited
-		a.client.handlers.emit(ctx, slog.LevelDebug, func() Event { return LimiterWait{a.subject, a.number, limitKey, waited} })
+		a.call.waited += waited
+		a.call.client.handlers.emit(ctx, slog.LevelDebug, func() Event { return LimiterWait{a.call.subject, a.number, limitKey, waited} })
 	}
 	switch {
 	case err != nil:
-		return a.refusedHere(ctx, err, byLimiter)
-	case a.beforeSend != nil:
+		return a.call.refusedHere(ctx, err, byLimiter)
+	case a.call.beforeSend != nil:
 		return a.askBeforeSend(ctx)
 	}
 	return nil
@@ -268,25 +268,25 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 // once more, in its old place. asked is the time that both waits took. byLimiter means
 // that the error is the limiter's.
 func (a *attempt) askLimiter(ctx context.Context) (asked time.Duration, byLimiter bool, err error) {
-	began := a.client.clock.Now()
+	began := a.call.client.clock.Now()
 	a.permit, err = a.userPermit(ctx)
-	asked = a.client.since(began)
+	asked = a.call.client.since(began)
 	if err != nil || asked < minReportedWait {
 		return asked, err != nil, err
 	}
-	if closed, _ := a.engine.Forecast(ctx, &a.waiter); closed > 0 {
-		a.engine.Done(&a.waiter, quota.Outcome{})
-		err = a.engine.Acquire(ctx, &a.waiter)
-		asked += a.waiter.Waited
+	if closed, _ := a.call.engine.Forecast(ctx, &a.call.waiter); closed > 0 {
+		a.call.engine.Done(&a.call.waiter, quota.Outcome{})
+		err = a.call.engine.Acquire(ctx, &a.call.waiter)
+		asked += a.call.waiter.Waited
 	}
 	return asked, false, err
 }
 
 // userPermit returns a permit or an error of the user's limiter, never both, nor neither.
 func (a *attempt) userPermit(ctx context.Context) (Permit, error) {
-	permit, err := a.client.limiter.Acquire(ctx, LimitedAttempt{
-		Method: a.endpoint.Method, Path: a.endpoint.Path, Number: a.number, SetsBYOK: a.waiter.SetsBYOK,
-		MaxWait: a.client.retry.MaxWait, Clock: a.client.clock,
+	permit, err := a.call.client.limiter.Acquire(ctx, LimitedAttempt{
+		Method: a.call.endpoint.Method, Path: a.call.endpoint.Path, Number: a.number, SetsBYOK: a.call.waiter.SetsBYOK,
+		MaxWait: a.call.client.retry.MaxWait, Clock: a.call.client.clock,
 	})
 	if isnil.Value(err) { // a nil *Error in an error
 		err = nil
@@ -306,11 +306,11 @@ func (a *attempt) userPermit(ctx context.Context) (Permit, error) {
 // call fails with it.
 func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 	nested := context.WithValue(ctx, beforeSendKey{}, nil) // calls that the function makes do not call it again
-	err := a.beforeSend(nested, a.number)
+	err := a.call.beforeSend(nested, a.number)
 	if isnil.Value(err) { // a nil *Error in an error
 		return nil
 	}
-	return &Error{by: "function of WithBeforeSend", cause: a.redactCause(ctx, err), Local: true}
+	return &Error{by: "function of WithBeforeSend", cause: a.call.causeOf(ctx, err), Local: true}
 }
 
 // send sends the attempt's request and reads the answer. It subtracts the time that this
@@ -319,31 +319,31 @@ func (a *attempt) askBeforeSend(ctx context.Context) *Error {
 // cancellation.
 func (a *attempt) send(ctx context.Context) {
 	began := time.Now()
-	limit := a.timeLeft
-	if timeout := a.client.httpClient.Timeout; timeout > 0 {
+	limit := a.call.timeLeft
+	if timeout := a.call.client.httpClient.Timeout; timeout > 0 {
 		limit = min(limit, timeout)
 	}
 	if a.answer.Err = ctx.Err(); a.answer.Err == nil {
 		a.answer.Sent = true // if Send panics, the service may have seen the request
-		a.answer = a.client.sender.Send(ctx, exchange.Request{
-			Method: a.endpoint.Method, URL: &a.url, Header: a.client.credentials().header, Cookies: a.cookies,
-			Body: a.payload, Deadline: began.Add(limit),
+		a.answer = a.call.client.sender.Send(ctx, exchange.Request{
+			Method: a.call.endpoint.Method, URL: &a.call.url, Header: a.call.client.credentials().header, Cookies: a.cookies,
+			Body: a.call.payload, Deadline: began.Add(limit),
 		})
 		if a.answer.Status != 0 {
 			a.read()
 		}
 	}
-	a.timeLeft -= time.Since(began)
+	a.call.timeLeft -= time.Since(began)
 	if a.answer.Err != nil {
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.answer.Err = a.redactCause(ctx, a.nameTimeout(ctx, a.answer.Err))
+		a.answer.Err = a.call.causeOf(ctx, a.call.nameTimeout(ctx, a.answer.Err))
 		a.failure.cause = a.answer.Err
 	}
 }
 
 // read reads the answer. If it is not a documented success, read sets failure.
 func (a *attempt) read() {
-	secrets := &a.secrets
+	secrets := &a.call.secrets
 	switch {
 	case a.answer.Status/100 != 2:
 		a.failure = readError(a.answer, secrets)
@@ -351,13 +351,13 @@ func (a *attempt) read() {
 		a.failure = new(Error)
 	default:
 		a.parsed = parseBody(a.answer.Body)
-		if a.readResult(a.parsed); a.parsed.err == nil {
+		if a.call.readResult(a.parsed); a.parsed.err == nil {
 			return
 		}
 		a.answer.Err, a.answer.Missed = bodyError(a.answer, a.parsed.err, secrets), exchange.Unreadable
 		a.failure = &Error{TraceID: a.safeTraceID()}
 	}
-	a.failure.StatusCode, a.failure.RetryAfter = a.answer.Status, retryafter.Read(a.answer.Header, a.client.clock.Now())
+	a.failure.StatusCode, a.failure.RetryAfter = a.answer.Status, retryafter.Read(a.answer.Header, a.call.client.clock.Now())
 }
 
 // reportOutcome reports to the engine and to the user's limiter how the attempt ended, or
@@ -370,8 +370,8 @@ func (a *attempt) reportOutcome(ctx context.Context) {
 	if a.permit != nil { // deferred, since Done may panic: the engine learns of the 429 first
 		defer a.permit.Done(AttemptOutcome{StatusCode: a.answer.Status, Sent: a.answer.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
-	if a.engine.Done(&a.waiter, o) && a.client.engine != nil {
-		a.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{a.subject, o.LimitKey, cmp.Or(o.RetryAfter, quota.MinClosed)} })
+	if a.call.engine.Done(&a.call.waiter, o) && a.call.client.engine != nil {
+		a.call.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{a.call.subject, o.LimitKey, cmp.Or(o.RetryAfter, quota.MinClosed)} })
 	}
 }
 
@@ -394,20 +394,20 @@ func (c *call) Again() bool {
 // after a 429 the call spends it in line for the limit, otherwise in Pause. If the limit, the
 // time or the retry budget forbids the attempt, the failure says so.
 func (a *attempt) planRetry() (wait time.Duration, again bool) {
-	a.pause = 0
-	maxAttempts := a.client.retry.MaxAttempts
+	a.call.pause = 0
+	maxAttempts := a.call.client.retry.MaxAttempts
 	switch limited := a.outcome == outcomeLimited; {
-	case a.answer.Unprocessed && a.renewals < maxRenewals: // at once, on another connection
-		a.renewals++
+	case a.answer.Unprocessed && a.call.renewals < maxRenewals: // at once, on another connection
+		a.call.renewals++
 		return 0, true
 	case limited && maxAttempts > 1:
-		expected, refusal := a.engine.Forecast(a.ctx, &a.waiter)
+		expected, refusal := a.call.engine.Forecast(a.call.ctx, &a.call.waiter)
 		if refusal != nil {
 			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-			a.failure.addCause(a.whyRefused(refusal, a.failure.RetryAfter))
+			a.failure.addCause(a.call.whyRefused(refusal, a.failure.RetryAfter))
 		}
 		return expected, refusal == nil
-	case !limited && a.failures() < maxAttempts:
+	case !limited && a.call.failures() < maxAttempts:
 		return a.backOff()
 	}
 	return 0, false
@@ -420,17 +420,17 @@ func (c *call) failures() int { return c.attempts - c.renewals - c.refusals }
 // backOff sets the pause before the next attempt, and draws a retry from the budget. again is
 // false if the time or the budget does not allow the retry.
 func (a *attempt) backOff() (wait time.Duration, again bool) {
-	longest, _ := a.longestWait()
-	wait, again = a.client.retry.wait(a.failures(), a.failure.RetryAfter, min(longest, a.timeLeft-1), a.client.random())
+	longest, _ := a.call.longestWait()
+	wait, again = a.call.client.retry.wait(a.call.failures(), a.failure.RetryAfter, min(longest, a.call.timeLeft-1), a.call.client.random())
 	switch {
 	case !again:
-		a.failure.addCause(cmp.Or(a.whyTooLong(wait), errNoTime))
+		a.failure.addCause(cmp.Or(a.call.whyTooLong(wait), errNoTime))
 		return 0, false
-	case a.answer.Sent && !a.client.retryBudget.take(a.client.clock.Now()): // an attempt that was not sent has spent no quota
+	case a.answer.Sent && !a.call.client.retryBudget.take(a.call.client.clock.Now()): // an attempt that was not sent has spent no quota
 		a.failure.addCause(errBudgetEmpty)
 		return 0, false
 	}
-	a.pause = wait
+	a.call.pause = wait
 	return wait, true
 }
 
@@ -460,13 +460,13 @@ func (c *call) ctxErr() error {
 
 // observe reports the attempt's start, and prepares the events about its wait and its end.
 func (a *attempt) observe() (context.Context, context.CancelFunc) {
-	a.began = a.client.clock.Now() // before the event: if the clock panics, there is no AttemptEnd
-	begun := a.ctx
-	stop := a.client.handlers.begin(&begun, func() Event { return AttemptStart{a.subject, a.number} })
+	a.began = a.call.client.clock.Now() // before the event: if the clock panics, there is no AttemptEnd
+	begun := a.call.ctx
+	stop := a.call.client.handlers.begin(&begun, func() Event { return AttemptStart{a.call.subject, a.number} })
 	ctx := begun // never changed, so OnWait can keep it without an allocation
-	a.waiter.OnWait = func(w quota.Wait) {
-		a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
-			return LimiterWaitStart{a.subject, a.number, w.Limit, w.Place, w.Expected}
+	a.call.waiter.OnWait = func(w quota.Wait) {
+		a.call.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
+			return LimiterWaitStart{a.call.subject, a.number, w.Limit, w.Place, w.Expected}
 		})
 	}
 	return ctx, stop
@@ -474,18 +474,18 @@ func (a *attempt) observe() (context.Context, context.CancelFunc) {
 
 // reportEnd sends observers the attempt's end.
 func (a *attempt) reportEnd(ctx context.Context) {
-	if a.parsed != nil && a.agentID == "" {
-		a.subject.AgentID = a.secrets.Hide(a.parsed.agentID, redact.InName) // the agent that the call created
+	if a.parsed != nil && a.call.agentID == "" {
+		a.call.subject.AgentID = a.call.secrets.Hide(a.parsed.agentID, redact.InName) // the agent that the call created
 	}
-	a.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
+	a.call.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
 		e := AttemptEnd{
-			Subject: a.subject, Attempt: a.number, StatusCode: a.answer.Status, TraceID: a.safeTraceID(),
-			Verdict: a.verdict(), Elapsed: a.client.since(a.began),
+			Subject: a.call.subject, Attempt: a.number, StatusCode: a.answer.Status, TraceID: a.safeTraceID(),
+			Verdict: a.verdict(), Elapsed: a.call.client.since(a.began),
 		}
 		switch a.outcome {
 		case nil: // after a panic the error is not redacted yet
 		case outcomeRefusedHere:
-			e.Err = a.withFacts(a.failure)
+			e.Err = a.call.withFacts(a.failure)
 		default:
 			e.Err = a.answer.Err
 		}
@@ -529,7 +529,7 @@ func (a *attempt) safeTraceID() string {
 	case a.answer.Status != 0 && a.failure != nil:
 		return a.failure.TraceID
 	case a.parsed != nil && a.traceID == "":
-		a.traceID = printable.Line(a.secrets.Hide(a.parsed.traceID, redact.InName), maxTraceID)
+		a.traceID = printable.Line(a.call.secrets.Hide(a.parsed.traceID, redact.InName), maxTraceID)
 	}
 	return a.traceID
 }

@@ -42,9 +42,7 @@ type credentials struct {
 }
 
 // NewClient returns a client of the service at baseURL, the address in front of /v1, that
-// authenticates with apiKey (interface 5). It checks its arguments and never dials. Over
-// HTTP/2, calls that start at the same time share one new connection: the others wait until
-// the first is answered, for at most 2 s, and for at most half of the time to their deadline.
+// authenticates with apiKey (interface 5). It checks its arguments and never dials.
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment. A path is kept as a prefix, but is refused if it ends in
@@ -52,6 +50,9 @@ type credentials struct {
 // bare key in visible ASCII. A key of fewer than six bytes is not redacted, and may
 // show in errors. If an argument or an option is wrong, the error is a
 // [*ValidationError].
+//
+// Over HTTP/2, calls that start at the same time share one new connection: the others wait until
+// the first is answered, for at most 2 s, and for at most half of the time to their deadline.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL, apiKey)
 	if err != nil {

@@ -27,7 +27,7 @@ func (c *call) finishError(stoppedBy error) error {
 		a.failure = c.refusedHere(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.addCause(c.redactCause(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
+		a.failure.addCause(c.causeOf(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
 	}
 	return c.withFacts(c.last.failure)
 }
@@ -61,14 +61,14 @@ func (c *call) whyTooLong(wait time.Duration) error {
 	return fmt.Errorf("the next attempt is due in %s, %s (%s)", roundDuration(wait), beyond, roundDuration(longest))
 }
 
-// redactCause turns err into a cause that an error of this package may wrap. err comes
-// from a transport, a limiter, a context or a BeforeSend function. The cause has no
-// secrets; it also says how ctx ended and why.
+// causeOf joins how ctx ended, err, and why ctx ended, without secrets: a cause that an error of
+// this package may wrap. err comes from a transport, a limiter, a context or a BeforeSend
+// function.
 //
 // errors.Is and errors.As find err in the cause, but no error of this package. Such an
 // error is about another call: errgroup, for one, cancels the context of all calls with
 // the first one's error.
-func (c *call) redactCause(ctx context.Context, err error) error {
+func (c *call) causeOf(ctx context.Context, err error) error {
 	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.ctxErr()), err, cmp.Or(context.Cause(ctx), context.Cause(c.ctx)))
 }
 
@@ -89,16 +89,16 @@ func (c *call) refusedHere(ctx context.Context, err error, byLimiter bool) *Erro
 		if last := c.last429; last != nil {
 			e.Code, e.TraceID, e.Reason, e.Extra = last.Code, last.TraceID, last.Reason, last.Extra
 		}
-		e.cause = c.redactCause(ctx, inLine)
+		e.cause = c.causeOf(ctx, inLine)
 	case ctx.Err() != nil: // the caller canceled: not a 429
-		return &Error{cause: c.redactCause(ctx, inLine)}
+		return &Error{cause: c.causeOf(ctx, inLine)}
 	case errors.As(err, &own) && own != nil && own.StatusCode == http.StatusTooManyRequests:
 		e.Code, e.TraceID, e.LimitKey, e.Reason = own.Code, own.TraceID, own.LimitKey, own.Reason
 		e.redact(&c.secrets)
 		e.RetryAfter = max(0, own.RetryAfter)
 		e.cause = c.whyTooLong(e.RetryAfter)
 	default:
-		return &Error{Local: true, by: e.by, cause: c.redactCause(ctx, err)}
+		return &Error{Local: true, by: e.by, cause: c.causeOf(ctx, err)}
 	}
 	return e
 }
@@ -115,7 +115,7 @@ func (c *call) refusedBy(byLimiter bool) string {
 }
 
 // nameTimeout returns err, why an answer was missed. If the Timeout of the http.Client caused
-// it, the error says so. redactCause does the same for WithTimeout.
+// it, the error says so. That WithTimeout has ended the call is said by causeOf.
 func (c *call) nameTimeout(ctx context.Context, err error) error {
 	timeout := c.client.httpClient.Timeout
 	if err != context.DeadlineExceeded || cmp.Or(ctx.Err(), c.ctxErr()) != nil || timeout <= 0 {
