@@ -51,7 +51,8 @@ type question struct {
 	// If fillsMinute is set, a larger limit takes more requests.
 	costs       Spend
 	fillsMinute bool
-	// find makes the calls of Run and returns the answer; nil if there is no clear answer.
+	// find makes the calls of Run and returns the answer; nil if there is no clear answer, or if
+	// find has passed it to probe.answer. It may call probe.giveUp, which ends the question.
 	find func(p *probe) any
 	// alsoAnswers are the ids of further questions that find answers. find passes these
 	// answers to probe.answer.
@@ -174,15 +175,15 @@ func (p *probe) callWithRetry(c rawcall.Call, statuses ...int) rawcall.Exchange 
 		p.maxRequests++
 		x = p.callOnce(c)
 	}
-	p.wantShortWait(x)
+	p.giveUpIfLongWait(x)
 	return x
 }
 
-// wantShortWait fails the current question if x was refused by a limit that the question
+// giveUpIfLongWait ends the current question if x was refused by a limit that the question
 // is not about, such as a limit per day. The expected window is an hour for warm-ups and
 // a minute for other calls. A limit that weighs the previous window may name a wait of
 // two windows.
-func (p *probe) wantShortWait(x rawcall.Exchange) {
+func (p *probe) giveUpIfLongWait(x rawcall.Exchange) {
 	window := time.Minute
 	if x.Name == rawcall.WarmUp.Name {
 		window = time.Hour
@@ -204,7 +205,7 @@ func (p *probe) agent() {
 func (p *probe) fill(maxCalls int, c rawcall.Call) (passed int, last rawcall.Exchange) {
 	for passed = range maxCalls {
 		if last = p.callOnce(c); last.Status == http.StatusTooManyRequests {
-			p.wantShortWait(last)
+			p.giveUpIfLongWait(last)
 			return passed, last
 		}
 		p.wantStatus(last, 200)

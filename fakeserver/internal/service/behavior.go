@@ -60,16 +60,16 @@ type Behavior struct {
 	// The effects of an operation besides its answer, and the limits that calls spend.
 	CreationStoresKey  bool            `json:"creation_stores_key"`      // llm.api_key is stored for the API key
 	OperationsSpend    bool            `json:"refused_operations_spend"` // a call with a wrong body spends the limit of its operation
-	RequestsSpend      map[string]bool `json:"refused_requests_spend"`   // which refused calls spend the limits on requests, by status; see unlimited
+	RequestsSpend      map[string]bool `json:"refused_requests_spend"`   // which refused calls spend the limits on requests, by status; see callsWithout429
 	Windows            string          `json:"windows"`                  // how calls are counted
 	ExactRetryAfter    bool            `json:"retry_after"`              // a call passes after exactly that wait; false: the wait is a second too short
 	NamesTheLastToOpen bool            `json:"several_limits"`           // a 429 names the limit that opens last; false: the first in interface 8.1
 }
 
-// unlimited is the member of RequestsSpend for the calls of endpoints that list no 429:
+// callsWithout429 is the member of RequestsSpend for the calls of endpoints that list no 429:
 // GET /v1/status, and reading and clearing BYOK. Its other members are statuses. Calls with
 // 401 can spend the limit per address only.
-const unlimited = "status"
+const callsWithout429 = "status"
 
 // StatusValues are the strings of interface 4.1, which shows only their types.
 type StatusValues struct {

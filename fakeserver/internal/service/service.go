@@ -136,6 +136,9 @@ func (s *State) Do(now time.Time, req *Request) Result {
 		c.countKeyless(refusal)
 		return Result{Refusal: refusal}
 	}
+	if req.IP.IsValid() {
+		c.key.Address = req.IP.String() // for the control interface
+	}
 	var flaw *Refusal
 	for _, check := range s.endpoints[req.Endpoint].checks {
 		if flaw = check(c); flaw != nil {
@@ -176,7 +179,7 @@ func (c *call) addressUsage() *Usage {
 
 // authenticate makes the checks of interface 5, which answer 401 and 402. It also refuses
 // a path or method that no endpoint has, since Behavior decides whether this check comes
-// before the key. It stores the caller's address in the key, for the control interface.
+// before the key.
 func (c *call) authenticate() *Refusal {
 	c.key = c.state.byDigest[c.req.Token]
 	switch {
@@ -192,9 +195,6 @@ func (c *call) authenticate() *Refusal {
 		return r
 	case !spec.Plans[spec.PlanIndex(c.key.Plan)].Active:
 		return c.refuse(PaymentRequired) // 5.4
-	}
-	if c.req.IP.IsValid() {
-		c.key.Address = c.req.IP.String()
 	}
 	return nil
 }
@@ -330,14 +330,14 @@ func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 	// Section 4 lists no 429 for three endpoints: GET /v1/status, and reading and clearing
 	// BYOK. The decision "status" covers all three.
 	case l.Counts == spec.Requests && e.Spends == nil:
-		return role{false, behavior.RequestsSpend[unlimited]}
+		return role{counts: behavior.RequestsSpend[callsWithout429]}
 	// For every other call, its flaw decides whether it counts as a request.
 	case l.Counts == spec.Requests:
-		return role{succeeds || behavior.limitComesBefore(flaw), succeeds || behavior.spendsDespite(flaw)}
+		return role{mayRefuse: succeeds || behavior.limitComesBefore(flaw), counts: succeeds || behavior.spendsDespite(flaw)}
 	// A creation, a warm-up or a BYOK set. Of the flaws, only one that is answered 400 may count,
 	// such as a wrong body: without permission or agent there was no operation.
 	case e.Counts(l.Counts, setsBYOK):
-		return role{succeeds || badBody && !behavior.BodyBeforeOperation, succeeds || badBody && behavior.OperationsSpend}
+		return role{mayRefuse: succeeds || badBody && !behavior.BodyBeforeOperation, counts: succeeds || badBody && behavior.OperationsSpend}
 	}
 	return role{}
 }

@@ -217,8 +217,9 @@ func Decode[T any](body []byte) (v T, _ error) {
 	return v, decode("", bytes.TrimSpace(body), reflect.ValueOf(&v).Elem())
 }
 
-// decode reads the value at a path into v. null is refused, because encoding/json would
-// accept it for each type: an element of an array would become an empty reply. "" is
+// decode reads the value at a path into v. A body or an element of an array that is null is
+// refused, because encoding/json would accept it for each type: an element would become an empty
+// reply. Members that are null do not come here, since decodeObject leaves them out. "" is
 // refused for a named string type, such as NonEmpty and a plan.
 func decode(path string, raw json.RawMessage, v reflect.Value) error {
 	// A type with its own UnmarshalJSON, such as a time, also makes its own error.

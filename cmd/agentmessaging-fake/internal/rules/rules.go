@@ -426,7 +426,7 @@ func parseFault(raw []byte, inner bool) (f Fault, _ error) {
 	if json.Unmarshal(raw, &given) != nil {
 		return f, errors.New("must be of type object")
 	}
-	// A null member counts as absent, as everywhere in the interface.
+	// A null member counts as absent, as in every object of the control interface.
 	maps.DeleteFunc(given, func(_ string, value json.RawMessage) bool { return string(value) == "null" })
 	name, _ := strictjson.String(given["kind"])
 	kind, known := faultKinds[name]
