@@ -84,8 +84,8 @@ func (s *Server) SetSMS(agentID, status, phoneNumber string) {
 // key. AddAgent returns a copy of the result.
 //
 // It panics for a key that this fake did not issue, an identifier that is taken or cannot
-// be in a path, such as one with a slash, values that interface 2.3 and 3 rule out, and a
-// time outside the years 0 to 9999.
+// be in a path, such as one with a slash, values that interface 2.3 and 3 rule out, invalid
+// UTF-8, and a time outside the years 0 to 9999.
 func (s *Server) AddAgent(key string, a Agent) Agent {
 	stored := s.config.storedAgent(a)
 	now := s.Now()
@@ -112,7 +112,7 @@ func (c *config) storedAgent(a Agent) service.Agent {
 	case ofID != "":
 		misuse("AddAgent", "the ID %s", ofID)
 	}
-	checkTexts("AddAgent", a.SystemPrompt, a.CustomerRef, a.LLM.Model, a.LLM.BaseURL, a.LLM.Label)
+	checkTexts("AddAgent", a.Status, a.SystemPrompt, a.CustomerRef, a.LLM.Model, a.LLM.BaseURL, a.LLM.Label, cmp.Or(a.SMS, &SMS{}).PhoneNumber)
 	checkTimes("AddAgent", a.CreatedAt, a.UpdatedAt)
 	stored := service.AgentOf(fields)
 	stored.ID, stored.Status = a.ID, a.Status
@@ -158,7 +158,7 @@ func (s *Server) AddExchanges(agentID string, exchanges ...Exchange) {
 		if !spec.MessageText.Fits(e.Text) {
 			misuse("AddExchanges", "exchanges[%d].text: at most %d characters", i, spec.MessageText.MaxLen)
 		}
-		checkTexts("AddExchanges", e.Text, e.UserRef, e.ReplyText, strings.Join(e.Warnings, ""))
+		checkTexts("AddExchanges", e.Text, e.UserRef, e.ReplyText, e.TraceID, strings.Join(e.Warnings, "\n"))
 		checkTimes("AddExchanges", e.Time)
 	}
 	now := s.Now()
