@@ -102,7 +102,7 @@ func (s *Server) AddAgent(key string, a Agent) Agent {
 // To check that, it makes the body of such a creation and passes it to package wire, so
 // that each bound is stated only once.
 func (c *config) storedAgent(a Agent) service.Agent {
-	fields, flaw := wire.Parse(c.behavior, spec.CreateAgent, creationOf(a))
+	fields, flaw := wire.Parse(c.behavior, spec.CreateAgent, creationOf(a), nil)
 	if flaw == nil {
 		flaw = c.behavior.CheckMetadata(fields[spec.Metadata])
 	}

@@ -417,13 +417,13 @@ var oddCalls = []string{
 	`POST /v1/agents {"metadata":{"\u0061<key without its first letter>":1}}`,
 	`GET /v1/agents/%61<key without its first letter> `,
 	`GET /v1/%2F/<half>%0A `,
-	// A provider key before its member, in another object, as a name, in another case
-	// and alone.
+	// A provider key before its member, in another object, as a name, in another case,
+	// alone, and at the end of a name that is cut.
 	`PUT /v1/byok {"label":"\u0063nrY-key/+=&<é>\"8","provider":"openai","api_key":<provider>}`,
 	`POST /v1/agents {"metadata":{"provider_key":<provider>},"llm":{"provider":"openai","api_key":<provider>}}`,
 	`POST /v1/agents {"metadata":{"a":[{"API_KEY":[{"api_key":1,"x":<provider>}]}],"b":<provider>}}`,
 	`PUT /v1/byok {<provider>:1,"provider":"openai","api_key":<provider>}`,
-	`PUT /v1/byok {"cnrY-only":1,"provider":"openai","api_key":"cnrY-only"}`,
+	`PUT /v1/byok {"` + strings.Repeat("x", 54) + `cnrY-only is cut":1,"provider":"openai","api_key":"cnrY-only"}`,
 	`POST /v1/agents {"customer_ref":"cnrY-1234-cnrY-only","metadata":{"api_key":["cnrY-1234","cnrY-1234-cnrY-only"]}}`,
 	`PUT /v1/byok {"provider":"openai","api\u005fkey":<provider>}`,
 	`POST /v1/agents {<provider>:1}`,
@@ -510,7 +510,7 @@ func showCanaries(t *testing.T, hidden []string, opts ...fakeserver.Option) stri
 	}
 	require.Contains(t, out.String(), "fakeserver.Server\n", "a fake shows its name")
 	everything := strings.ToLower(out.String())
-	for _, secret := range append(hidden, c.key, issued, canaryUnknown, canaryKey, "cnrY-only", "cnrY-1234", "cnrY-pw") {
+	for _, secret := range append(hidden, c.key, issued, canaryUnknown, canaryKey, "cnrY-on", "cnrY-1234", "cnrY-pw") {
 		for _, form := range forms(secret) {
 			assert.False(t, strings.Contains(everything, strings.ToLower(form)), "%s shows", form)
 		}

@@ -70,11 +70,7 @@ func Read(r *http.Request, behavior *service.Behavior, fakeHost string, showText
 	req.Endpoint, req.AgentID, req.Unrouted = findEndpoint(behavior, r.Method, path)
 	if req.Endpoint != nil && req.Endpoint.Body != nil && req.Malformed == nil && (len(body) > 0 || req.Endpoint.Body.Required) {
 		if req.Malformed = headerFlaw(behavior, r.Header); req.Malformed == nil {
-			req.Fields, req.Malformed = Parse(behavior, req.Endpoint, body)
-		}
-		if req.Malformed != nil {
-			req.Malformed.Field = req.Secrets.Clean(req.Malformed.Field)
-			req.Malformed.Broken = req.Secrets.Clean(req.Malformed.Broken)
+			req.Fields, req.Malformed = Parse(behavior, req.Endpoint, body, req.Secrets)
 		}
 	}
 	req.fillShown(r, path, body, fakeHost, showTexts)
@@ -226,10 +222,10 @@ func headerFlaw(behavior *service.Behavior, header http.Header) *service.Refusal
 // 8.4. By the fake's own decisions, a body is one JSON object with exactly these names,
 // none twice and none null, in valid UTF-8. Parse returns the first flaw: first of the
 // JSON as a whole, then of each member in order. A missing member is found at the end of
-// its object.
-func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fields, *service.Refusal) {
+// its object. The flaw may name a member, without the secrets.
+func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte, secrets mask.Secrets) (service.Fields, *service.Refusal) {
 	p := parser{
-		Scanner: strictjson.Scanner{Data: raw, AllowDuplicates: behavior.AcceptsDuplicates}, behavior: behavior,
+		Scanner: strictjson.Scanner{Data: raw, AllowDuplicates: behavior.AcceptsDuplicates}, behavior: behavior, secrets: secrets,
 		unknownAllowed: behavior.AcceptsUnknown && e == spec.SendMessage, found: make(service.Fields, 4), // few calls have more members
 	}
 	if err := strictjson.Check(raw); err != nil {
@@ -250,6 +246,7 @@ func Parse(behavior *service.Behavior, e *spec.Endpoint, raw []byte) (service.Fi
 type parser struct {
 	strictjson.Scanner
 	behavior       *service.Behavior
+	secrets        mask.Secrets
 	unknownAllowed bool // unknown members are accepted
 	found          service.Fields
 	flaw           *service.Refusal
@@ -274,8 +271,8 @@ func (p *parser) object(of *spec.Field) {
 		case i < 0 && p.unknownAllowed:
 			p.anyValue("body")
 		case i < 0:
-			p.refuse(cmp.Or(of.Path, "body"), "member "+memberName(name)+" is not allowed")
-			p.flaw.UnknownMember = strings.TrimPrefix(of.Path+"."+strings.Trim(memberName(name), `"`), ".")
+			p.refuse(cmp.Or(of.Path, "body"), "member "+p.memberName(name)+" is not allowed")
+			p.flaw.UnknownMember = strings.TrimPrefix(of.Path+"."+strings.Trim(p.memberName(name), `"`), ".")
 		case seen[i] && !p.AllowDuplicates:
 			p.refuse(of.Fields[i].Path, "appears twice")
 		default:
@@ -344,7 +341,7 @@ func (p *parser) anyValue(path string) []byte {
 	from := p.Pos
 	switch err := p.CheckValue(); {
 	case errors.As(err, &duplicate):
-		p.refuse(path, "member "+memberName(string(duplicate))+" appears twice")
+		p.refuse(path, "member "+p.memberName(string(duplicate))+" appears twice")
 	case err != nil:
 		p.refuse(path, err.Error())
 	}
@@ -352,10 +349,11 @@ func (p *parser) anyValue(path string) []byte {
 }
 
 // memberName quotes a member's name for a message. Messages may show names, unlike
-// values. But a name that looks like a key in the wrong place is not shown.
-func memberName(name string) string {
+// values. But a name that looks like a key in the wrong place is not shown. The secrets are
+// removed first: in a name that was cut or quoted they would not be found.
+func (p *parser) memberName(name string) string {
 	if mask.MayBeKey(name) {
 		return mask.Withheld
 	}
-	return strconv.Quote(printable.Name(name))
+	return strconv.Quote(printable.Name(p.secrets.Clean(name)))
 }
