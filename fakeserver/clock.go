@@ -48,12 +48,13 @@ func (s *Server) moveToLocked(offset int64) { s.offset.Store(max(offset, s.offse
 // real time, or by the synctest bubble's, and never by the fake's. Sleep returns an
 // error if the clock would have moved by more than 292 years in all. A nil ctx panics.
 //
-// In a synctest bubble the clock moves only when everything in the bubble waits,
-// so each sleeper wakes exactly at its time. Outside, Go cannot tell whether a
-// goroutine still works, so the clock moves when no call has arrived for 2 ms: a
+// In a synctest bubble the clock moves only when everything in the bubble waits. To see
+// that, a sleeper waits for a few milliseconds of the bubble's time, 2 ms if it is the only
+// one, and wakes that much after its time, the same in every run. Outside, Go cannot tell
+// whether a goroutine still works, so the clock moves when no call has arrived for 2 ms: a
 // caller that computes for longer between two calls may find the clock later than
-// expected. If calls never stop, the clock moves after half a second. Put a test
-// of exact times into a bubble.
+// expected. If calls never stop, the clock moves after half a second. For a test of exact
+// times, take a bubble, and a client without agentmessaging.WithClock.
 func (s *Server) Sleep(ctx context.Context, d time.Duration) error {
 	checkContext("Sleep", ctx)
 	if d <= 0 || ctx.Err() != nil {
