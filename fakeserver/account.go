@@ -267,7 +267,7 @@ func (s *Server) IssueKey(o KeyOptions) string {
 }
 
 // IssueKeyOn is for contract.Abilities and observe.Abilities; tests use IssueKey. It is
-// IssueKey without types of this package: it makes a key on one of the plans preview,
+// IssueKey without types of this package: it makes a key on one of the plans preview (or ""),
 // free, pro and byok, dashboard-issued or not. An unknown plan panics.
 func (s *Server) IssueKeyOn(plan string, dashboard bool) string {
 	return s.IssueKey(KeyOptions{Plan: Plan(plan), NotDashboard: !dashboard})
