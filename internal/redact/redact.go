@@ -45,9 +45,10 @@ func New(apiKey string) *Redactor {
 }
 
 // With returns a Redactor that also hides another key, such as the provider key, and the
-// user text of a call. Either may be empty.
+// user text of a call. Either may be empty. White space around the user text is not sought,
+// because a service may trim a message before it repeats it.
 func (r *Redactor) With(key, userText string) Redactor {
-	with := Redactor{secrets: r.secrets[:r.keys:r.keys], keys: r.keys, userText: userText}
+	with := Redactor{secrets: r.secrets[:r.keys:r.keys], keys: r.keys, userText: strings.TrimSpace(userText)}
 	if len(key) >= MinSecret {
 		with.secrets, with.keys = append(with.secrets, newSecret(key, keyParts)), r.keys+1
 	}
@@ -376,7 +377,7 @@ func withoutEscapes(text string) string {
 }
 
 // escape matches the escapes of URLs, JSON and HTML, and Go's \x.
-var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/nrt]` +
+var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/bfnrt]` +
 	`|&(?:amp|lt|gt|quot|apos);|&#0{0,9}[0-9]{1,7};?|&#x0{0,9}[0-9a-f]{1,6};?)`)
 
 // htmlEntities has the HTML entities that keys and JSON need. Package html, which has all of them,

@@ -113,13 +113,13 @@ func TestKeysShowInNoEncoding(t *testing.T) {
 
 // Programs switch on identifiers. In other texts the user text is hidden.
 func TestUserTextStaysInIdentifiersOnly(t *testing.T) {
-	for _, words := range []string{"minute", "Grüße 😀\n\"you\" <b>"} {
+	for _, words := range []string{"minute", "Grüße 😀\n\f\"you\" <b>"} {
 		redactor := redactorOf("key-canary-4711", "", words)
 		for _, name := range []string{"as it is", "query", "lower query", "path", "percent", "JSON", "HTML"} {
 			assert.NotContains(t, redactor.Hide("<"+encodings[name](words)+">", InText), encodings[name](words), name)
 		}
 		assert.Equal(t, Redacted, redactor.Hide(base64.RawStdEncoding.EncodeToString([]byte(words)), InText), words)
-		body := `{"text":"` + strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(words) + `"}`
+		body := `{"text":"` + strings.NewReplacer("\n", `\n`, "\f", `\f`, `"`, `\"`).Replace(words) + `"}`
 		assert.Equal(t, Redacted, redactor.Hide(base64.StdEncoding.EncodeToString([]byte(body)), InText), words)
 		assert.Equal(t, "key_minute", redactor.Hide("key_minute", InName), words)
 		assert.Equal(t, "[redacted]_minute", redactor.Hide("key-canary-4711_minute", InName), words)
@@ -133,7 +133,7 @@ func TestUserTextStaysInIdentifiersOnly(t *testing.T) {
 	long := strings.Repeat("Grüße an alle, ", 3)
 	assert.Equal(t, Redacted, redactorOf("", "", long).Hide(base64.RawStdEncoding.EncodeToString([]byte(long))[:32], InText))
 	assert.Equal(t, Redacted, redactorOf("", "", "Grüße 😀").Hide(`Gr\u00fc&#xDF;e \ud83d\ude00`, InText))
-	redactor := redactorOf("key-canary-4711", "", "a minute")
+	redactor := redactorOf("key-canary-4711", "", " a minute\n") // services trim a message
 	assert.Equal(t, "not in [redacted]", redactor.Hide("not in a minute", InName))
 	for value, want := range map[string]string{
 		`{"n": 1}`: `{"n": 1}`, `["key-canary-4711"]`: `["[redacted]"]`, `["key-canary\u002d4711"]`: `"[redacted]"`, `{"a minute":"\n"}`: `{"[redacted]":"\n"}`,
