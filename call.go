@@ -32,7 +32,7 @@ import (
 //	      call.Attempt            makes one attempt:
 //	        attempt.acquire       waits for the limits
 //	        attempt.send          sends the request; attempt.read reads the answer
-//	        classify              finds the outcome, a row of the table in retry.go
+//	        attempt.classify      finds the outcome, a row of the table in retry.go
 //	        attempt.reportOutcome reports it to the engine and to the user's limiter
 //	      call.Again              decides by the outcome whether another attempt follows
 //	        attempt.planRetry     checks that the limit, the time and the retry budget allow it
@@ -221,7 +221,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 		defer stop()
 	}
 	a.send(requestCtx)
-	a.outcome = classify(a.answer, a.failure, c.endpoint, c.ctxErr())
+	a.outcome = a.classify()
 	c.last429 = nil
 	if a.outcome == outcomeLimited {
 		c.last429 = a.failure

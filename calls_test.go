@@ -223,6 +223,7 @@ var worded = []callCase{
 			`{"ok":true}`, `{"ok":true,"byok":null}`, `{"ok":true,"byok":{}}`),
 		want: "not done"},
 	{do: clearBYOK, given: bodies(200, `{"ok":false}`, `{}`), want: "not done"},
+	{do: sending(setBYOK{Provider: "openai", APIKey: "service-canary"}), given: bodies(200, `{}`), want: "not done"}, // a word of the error is hidden
 	{rule: "A 503 that the interface lists, in the service's words, says that a POST was not carried out. Any other 503 does not.",
 		do: warmUp, given: bodies(503, `{"error":"byok_unavailable"}`), want: "not done: ErrUnavailable"},
 	{do: warmUp, given: each(bare(503)), want: inDoubt + " ErrUnavailable"},

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/exchange"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
-	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 )
 
 // RetryPolicy says how often a call tries and how long it waits. The zero
@@ -199,24 +198,23 @@ var (
 	outcomeRefusedHere  = &outcome{"refused by the limiter", actionError, actionError} // or by the function of WithBeforeSend
 )
 
-// classify returns the outcome of an attempt that was not refused here. ctxErr says why
-// the call cannot go on; nil if it can. Once a complete answer has come, ctxErr does not
-// matter.
-func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr error) *outcome {
-	switch {
-	case a.Status == 0:
-		return classifyUnanswered(a, ctxErr)
-	case a.Status/100 == 2 && a.Err == nil:
+// classify returns the outcome of an attempt that was not refused here. Once a complete
+// answer has come, it does not matter whether the call can go on.
+func (a *attempt) classify() *outcome {
+	switch status, ctxErr := a.answer.Status, a.call.ctxErr(); {
+	case status == 0:
+		return classifyUnanswered(a.answer, ctxErr)
+	case a.failure == nil:
 		return outcomeSuccess
-	case a.Status == http.StatusTooManyRequests:
+	case status == http.StatusTooManyRequests:
 		return outcomeLimited
-	case a.Status == http.StatusServiceUnavailable && endpoint.Lists(a.Status) && failure.Code != "":
+	case status == http.StatusServiceUnavailable && a.call.endpoint.Lists(status) && a.failure.Code != "":
 		return outcomeUnavailable // the only 5xx after which nothing was done (interface 4.2, 4.4)
-	case a.Status >= http.StatusBadGateway && a.Status <= http.StatusGatewayTimeout:
+	case status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout:
 		return outcomeGatewayError
-	case isServerError(a.Status):
+	case isServerError(status):
 		return outcomeServerError
-	case a.Status/100 != 2, errors.As(a.Err, new(unconfirmed)):
+	case status/100 != 2, a.parsed != nil && errors.As(a.parsed.err, new(unconfirmed)): // the failure may hide words of this error
 		return outcomeOther
 	case ctxErr != nil:
 		return outcomeEndedSent
@@ -224,6 +222,8 @@ func classify(a exchange.Answer, failure *Error, endpoint *spec.Endpoint, ctxErr
 	return outcomeLost
 }
 
+// classifyUnanswered is classify for an attempt without an answer. ctxErr says why the call
+// cannot go on; nil if it can.
 func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
 	switch {
 	case a.Sent && ctxErr != nil:
