@@ -46,7 +46,7 @@ type credentials struct {
 //
 // baseURL is absolute, https (http is accepted for loopback hosts only) and
 // has no user, query or fragment. A path is kept as a prefix, but is refused if it ends in
-// /v1 or has the path of an endpoint such as /v1/agents. apiKey is the
+// /v1, or has the path of an endpoint such as /v1/agents, or the API key. apiKey is the
 // bare key in visible ASCII. A key of fewer than six bytes is not redacted, and may
 // show in errors. If an argument or an option is wrong, the error is a
 // [*ValidationError].
@@ -55,10 +55,7 @@ type credentials struct {
 // the first is answered, for at most 2 s, and for at most half of the time to their deadline.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL, apiKey)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkAPIKey(apiKey); err != nil {
+	if err = cmp.Or(err, checkAPIKey(apiKey)); err != nil {
 		return nil, err
 	}
 	c := &Client{

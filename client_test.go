@@ -57,6 +57,7 @@ func TestNewClientRefusesBaseURL(t *testing.T) {
 		{"https://service.example/gateway/%761", "leave it out"},
 		{"https://service.example/gateway/v1/agents/", "leave out /v1"},
 		{"https://service.example/v1/agents/agent_1/messages", "leave out /v1"},
+		{"https://service.example/" + testKey, "must not hold the API key"},
 	} {
 		client, err := agentmessaging.NewClient(tt.baseURL, testKey)
 		wantInvalid(t, err, "baseURL", tt.says, "%q", tt.baseURL)

@@ -26,14 +26,12 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 	refuse := func(reason string) (*url.URL, error) {
 		return nil, &ValidationError{Field: "baseURL", Reason: reason}
 	}
-	if baseURL == "" {
-		return refuse("is empty; give the service's address, such as https://host.example")
-	}
-	if strings.Contains(apiKey, "://") && !strings.Contains(baseURL, "://") {
-		return refuse("and apiKey are the wrong way round: call NewClient(baseURL, apiKey)")
-	}
 	u, err := url.Parse(baseURL)
 	switch {
+	case baseURL == "":
+		return refuse("is empty; give the service's address, such as https://host.example")
+	case strings.Contains(apiKey, "://") && !strings.Contains(baseURL, "://"):
+		return refuse("and apiKey are the wrong way round: call NewClient(baseURL, apiKey)")
 	case err != nil:
 		return refuse("is not a URL: was it copied with a space, a line end or quotes? Give an address such as https://host.example")
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
@@ -52,6 +50,8 @@ func parseBaseURL(baseURL, apiKey string) (*url.URL, error) {
 		return refuse("must not have spaces or control characters; a space in a path is %20")
 	case slices.ContainsFunc(spec.Slash.Split(u.EscapedPath(), -1), spec.DotSegment.MatchString):
 		return refuse("must not have . or .. in its path")
+	case len(apiKey) >= redact.MinSecret && strings.Contains(u.Path, apiKey): // a printed Client and observers show the address
+		return refuse("must not hold the API key, which the client sends in a header")
 	case strings.EqualFold(path.Base(u.Path), "v1"):
 		return refuse("must not end in /v1, which the client adds; leave it out")
 	case slices.ContainsFunc(spec.Endpoints[:], func(e *spec.Endpoint) bool { return strings.Contains(u.Path+"/", e.Path+"/") }):
