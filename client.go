@@ -52,7 +52,8 @@ type credentials struct {
 // [*ValidationError].
 //
 // Over HTTP/2, calls that start at the same time share one new connection: the others wait until
-// the first is answered, for at most 2 s, and for at most half of the time to their deadline.
+// it is made, and then until the first call on it is answered. Each of these waits takes at most
+// 2 s, and at most half of the time that is left to their deadline.
 func NewClient(baseURL, apiKey string, opts ...Option) (*Client, error) {
 	base, err := parseBaseURL(baseURL, apiKey)
 	if err = cmp.Or(err, checkAPIKey(apiKey)); err != nil {

@@ -318,11 +318,14 @@ func TestSlowFirstAnswer(t *testing.T) {
 	})
 }
 
-// TestFailingDials checks that callers take turns only if they may share a connection.
+// TestFailingDials checks that callers take turns only if they may share a connection, and wait
+// for a turn at most half of the time to their deadline.
 func TestFailingDials(t *testing.T) {
 	for takes, want := range map[time.Duration]time.Duration{time.Second: 2 * time.Second, 10 * time.Second: 12 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
+			var dials atomic.Int32
 			client := newClient(t, &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+				dials.Add(1)
 				time.Sleep(takes)
 				return nil, io.ErrUnexpectedEOF
 			}}, once)
@@ -331,6 +334,7 @@ func TestFailingDials(t *testing.T) {
 			synctest.Wait()
 			assert.Equal(t, noAnswer, outcome(within(time.Second/2, post)(t.Context(), client)), "it was not sent")
 			assert.Equal(t, time.Second/2, time.Since(begin), "in the queue, a deadline counts")
+			assert.EqualValues(t, 2, dials.Load(), "after half of its time it dialed")
 			patient.Wait()
 			assert.Equal(t, want, time.Since(begin), "dials that take %v", takes)
 		})

@@ -271,11 +271,10 @@ func PeekBody(req *http.Request) []byte {
 
 // queueUp waits for the request's turn to look for a connection.
 func (rt *roundTrip) queueUp() {
-	turn := rt.sender.queue.enter(rt.ctx)
-	if turn {
+	if rt.sender.queue.enter(rt.ctx) {
 		rt.turnTimer = time.AfterFunc(firstAnswerWait, func() { rt.leaveQueue(false) })
+		rt.hasTurn.Store(true)
 	}
-	rt.hasTurn.Store(turn)
 }
 
 // leaveQueue ends the request's turn, if it has one. found says whether the request has found an

@@ -139,7 +139,7 @@ func TestClientsOfATransportAndAServiceShareASender(t *testing.T) {
 func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 	for i := range 40 {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, end := context.WithCancel(t.Context())
+			ctx, end := context.WithTimeout(t.Context(), time.Hour)
 			queue := &dialQueue{untried: 1}
 			queue.pending.Store(1)
 			queue.enter(t.Context())

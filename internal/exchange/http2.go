@@ -21,9 +21,9 @@ import (
 // connection one after the other, so that each can share one (dialQueue).
 
 // firstAnswerWait bounds how long other requests wait for the first answer on a connection. The
-// answer may take longer, but by then the SETTINGS have come. A request never waits more than
-// half of the time to its deadline, so that a slow answer does not make it fail unsent.
-// firstAnswerWait also bounds a request's turn to look for a connection.
+// answer may take longer, but by then the SETTINGS have come. firstAnswerWait also bounds a
+// request's turn to look for a connection. A request waits for neither for more than half of the
+// time that it has left, so that a slow answer, or a dial that hangs, does not make it fail unsent.
 const firstAnswerWait = 2 * time.Second
 
 // connections maps a weak.Pointer[tls.Conn] to its *connection. It holds the HTTP/2
@@ -78,19 +78,22 @@ func (c *connection) admit(ctx context.Context) (first bool, err error) {
 	if c.hasAnswer.Load() { // true for nearly all requests, which would contend for the locks of select
 		return false, nil
 	}
-	deadline, _ := ctx.Deadline() // each try has one
-	half := time.NewTimer(time.Until(deadline) / 2)
-	defer half.Stop()
 	select {
 	case <-c.shared:
 		return false, nil
-	case <-half.C:
+	case <-halfTime(ctx):
 		return false, nil
 	case c.firstToken <- struct{}{}:
 		return true, nil
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
+}
+
+// halfTime returns a channel that gets a value when half of the time to ctx's deadline is over.
+func halfTime(ctx context.Context) <-chan time.Time {
+	deadline, _ := ctx.Deadline() // each try has one
+	return time.After(time.Until(deadline) / 2)
 }
 
 // endFirst ends the first request. If it had no answer, another request is the first now.
@@ -116,8 +119,9 @@ type dialQueue struct {
 	waiting []chan bool // a channel for each waiting request; it receives true for a turn, or false if no turn is needed
 }
 
-// enter waits for the request's turn to look for a connection. leave ends the turn. enter
-// reports false if the request need not wait for a turn any more, or ctx has ended first.
+// enter waits for the request's turn to look for a connection, at most half of the time to ctx's
+// deadline. leave ends the turn. enter reports false if the request need not wait for a turn any
+// more, or that time or ctx has ended first.
 func (q *dialQueue) enter(ctx context.Context) (turn bool) {
 	turnCh := q.push()
 	if turnCh == nil {
@@ -126,6 +130,7 @@ func (q *dialQueue) enter(ctx context.Context) (turn bool) {
 	select {
 	case turn = <-turnCh:
 		return turn
+	case <-halfTime(ctx):
 	case <-ctx.Done():
 	}
 	q.mu.Lock()
