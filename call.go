@@ -363,7 +363,7 @@ func (a *attempt) read() {
 // reportOutcome reports to the engine and to the user's limiter how the attempt ended, or
 // that it was not sent.
 func (a *attempt) reportOutcome(ctx context.Context) {
-	o := quota.Outcome{Sent: a.answer.Sent}
+	o := quota.Outcome{Sent: a.answer.Sent, Unanswered: a.answer.Status == 0}
 	if a.outcome == outcomeLimited {
 		o.Refused, o.TraceID, o.LimitKey, o.RetryAfter = true, a.failure.TraceID, a.failure.LimitKey, a.failure.RetryAfter
 	}

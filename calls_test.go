@@ -102,6 +102,10 @@ var verdicts = []callCase{
 		opts:  append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
 		given: inOrder(refused, refused, okAnswer, refused, refused, okAnswer),
 		want:  "not done, not done, done, not done, not done, done, 5m20s"}, // four waits of 20 s, each a minute late
+	{rule: "A request that ends within a second, without an answer, did not get through: the client asks as rarely as before. One that took 2 s did.",
+		do:    inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.BYOKPlanLimits()))), get)),
+		given: inOrder(again, again, again, broken, again, okAnswer, again, again, again, slow(2*time.Second, broken), again, okAnswer),
+		want:  "not done, not done, not done, unknown, not done, done, not done, not done, not done, unknown, not done, done, 16s"},
 	{rule: "A wait that ends before the deadline is begun.",
 		do: within(31*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
 	{rule: "A wait longer than MaxWait is not begun, with a later deadline or without one.",
@@ -579,8 +583,8 @@ func bodies(status int, bodies ...string) (calls [][]answer) {
 
 // The answers.
 
-// refused is a 429 that asks to wait for 20 s.
-var refused = tooMany("20", "k")
+// refused is a 429 that asks to wait for 20 s, again for one.
+var refused, again, broken = tooMany("20", "k"), tooMany("1", "k"), failing("broken")
 
 // busy is a failure of a proxy, which asks to wait.
 func busy(retryAfter string) answer { return with(503, "Retry-After", retryAfter) }

@@ -133,10 +133,10 @@ func (c *coordinator) DoneLocked(now time.Duration, w *quota.Waiter, o quota.Out
 		// more there.
 		closedLonger = c.ledgerAtLocked(now).closeGate(costs, o)
 		c.changeLocked(now, func(l *ledger) { l.refused(costs, granted, o) })
-	case o.Sent:
+	case o.Sent && !o.Unanswered:
 		answered := c.ledgerAtLocked(now).Now
 		c.changeLocked(now, func(l *ledger) { l.accepted(costs, granted, answered) })
-	default:
+	case !o.Sent:
 		c.changeLocked(now, func(l *ledger) { l.giveBack(costs, granted) })
 	}
 	return closedLonger

@@ -302,15 +302,6 @@ func TestSetLimitsKeepsTheHour(t *testing.T) {
 	})
 }
 
-func TestSetLimitsToTheSameLimitsOpensNoGate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPacer(t, perMinute(60))
-		acquire(t, p, message).Done(tooMany("day", 10*time.Hour))
-		require.NoError(t, p.SetLimits(perMinute(60)))
-		assert.Equal(t, "day", wantRefusal(t, p, t.Context(), message).LimitKey, "the limit that is still closed")
-	})
-}
-
 // New limits open all gates at once. A step that is under way, with the old limits, does not
 // close them again. TestReopenedByAnotherProcess shows that they open in the store too.
 func TestSetLimitsDuringAStep(t *testing.T) {

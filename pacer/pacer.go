@@ -169,7 +169,7 @@ type permit struct {
 // Done implements agentmessaging.Permit.
 func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 	p.engine.Done(&p.waiter, quota.Outcome{
-		Refused: o.StatusCode == http.StatusTooManyRequests, Sent: o.Sent || o.StatusCode != 0,
+		Refused: o.StatusCode == http.StatusTooManyRequests, Sent: o.Sent || o.StatusCode != 0, Unanswered: o.StatusCode == 0,
 		LimitKey: printable.Name(o.LimitKey), RetryAfter: o.RetryAfter,
 	})
 }

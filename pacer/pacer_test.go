@@ -154,6 +154,7 @@ func TestState(t *testing.T) {
 		w.enter(t.Context(), message, "interactive")
 		w.enter(pacer.WithPriority(t.Context(), pacer.PriorityBatch), message, "batch")
 		held.Done(tooMany("creations", time.Hour))
+		require.NoError(t, p.SetLimits(pacer.PreviewLimits()), "limits that do not differ open nothing")
 		s, perMinute, creations := p.State(), limitOf(p, "key_minute"), limitOf(p, "agent_create_key_day")
 		assert.Equal(t, pacer.State{Interactive: 1, Batch: 1, Processes: 1, Limits: s.Limits}, s)
 		assert.Equal(t, sent, perMinute.Used, "the refused creation counts")

@@ -207,6 +207,7 @@ func (g *gate) open(now, due time.Duration) {
 
 // DoneLocked implements Rule.
 func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLonger bool) {
+	o.Sent = o.Sent && !o.Unanswered // nobody knows whether the call got through: as if it had not been sent
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	r, _ := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
 	if state.gate != nil && passed {
@@ -217,10 +218,7 @@ func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLo
 	} else if passed && state.trialAt < Never { // the limit has not refused the class itself since the trial began
 		state.gate = nil
 	}
-	if !o.Refused {
-		return false
-	}
-	return c.refusedLocked(now, w.Class.ID, o)
+	return o.Refused && c.refusedLocked(now, w.Class.ID, o)
 }
 
 // QueueEmptiedLocked implements Rule.

@@ -144,6 +144,7 @@ type Wait struct {
 type Outcome struct {
 	Refused    bool // the service answered 429
 	Sent       bool // the service may have seen it
+	Unanswered bool // no answer came; Done clears it if the attempt took answerWait, because a refusal would have come by then
 	LimitKey   string
 	TraceID    string        // the trace_id of the refusal
 	RetryAfter time.Duration // 0: the answer did not say
@@ -389,6 +390,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 		w.Waited = min(w.Waited, now-w.entered) // less if ctx has ended before Grant.At
 		if w.granted || o.Refused {
 			w.granted = false
+			o.Unanswered = o.Unanswered && now-w.Grant.At < answerWait
 			e.ResetSchedulesLocked()
 			closedLonger = e.rule.DoneLocked(now, w, o)
 		}
