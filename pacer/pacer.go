@@ -176,9 +176,9 @@ func (p *permit) Done(o agentmessaging.AttemptOutcome) {
 
 // WithStore shares the limits with all processes whose pacers use the same store,
 // apiKey and limits. Without WithStore, the process has the limits for itself. The
-// pacer stores a value of less than a kilobyte for up to 16 processes. The value holds no
-// texts of messages. Its key in the store is a keyed hash, which does not reveal the API
-// key. A nil store and an empty apiKey are errors.
+// pacer stores a value of less than two kilobytes for up to 16 processes, of less than one
+// with [PreviewLimits]. The value holds no texts of messages. Its key in the store is a keyed
+// hash, which does not reveal the API key. A nil store and an empty apiKey are errors.
 //
 // While the store does not answer, each process keeps to an equal share of the limits,
 // by the number of processes that used the store last. A process that has never seen
