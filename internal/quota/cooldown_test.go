@@ -124,7 +124,8 @@ var coolDownRules = []struct {
 		{says: "31 passed in 512 s, but the gap grows by a quarter at most", at: 812 * s, call: message, waiting: 99, goes: 31, answer: passes, until: 812*s + grown(508*s/256)},
 		{says: "the next is refused", at: 815 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 59*s), until: 874 * s},
 		{says: "31 passed in 62 s, so the gap is 2 s again", at: 874 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 60*s), until: 934 * s},
-		{says: "nobody passed, so the gap grows by a quarter", at: 934 * s, call: message, waiting: 99, goes: 15, answer: passes, until: 934*s + grown(2*s)},
+		{says: "nobody passed, so one goes, in case other programs have waited too", at: 934 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 935 * s},
+		{says: "half of 31 in all, and the gap has grown by a quarter", at: 935 * s, call: message, waiting: 99, goes: 14, answer: passes, until: 935*s + grown(2*s)},
 		{says: "a 16th passes", at: 938 * s, call: message, waiting: 99, goes: 1, answer: passes},
 		{says: "the next is refused", at: 942 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 6*s), until: 948 * s},
 		{says: "more passed than before, and 16 in 14 s is a gap below a second", at: 948 * s, call: message, waiting: 99, goes: 16, answer: passes, until: 948*s + 14*s/16},
@@ -151,9 +152,9 @@ var coolDownRules = []struct {
 	{rule: "a call that passes ends the backoff", story: []step{
 		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
 		{says: "and again", at: s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 2 * s},
-		{says: "it gets through", at: 2 * s, call: message, waiting: 1, goes: 1, answer: passes},
-		{says: "the next is refused for a second", at: 2 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 3 * s},
-		{says: "and again, for no longer", at: 3 * s, call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: 4 * s},
+		{says: "it gets through", at: 2 * s, call: message, waiting: 9, goes: 1, answer: passes, until: 3 * s},
+		{says: "the next is refused for a second", at: 3 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 4 * s},
+		{says: "and again, for no longer", at: 4 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 5 * s},
 	}},
 	{rule: "a name joins the endpoints at which it was seen, and the longer wait counts", story: []step{
 		{says: "a message is refused for 10 s", call: message, waiting: 1, goes: 1, answer: refuses("a", 10*s), until: 10 * s},
