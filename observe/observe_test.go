@@ -391,7 +391,7 @@ func TestOtherServices(t *testing.T) {
 		})
 	}
 	assert.Greater(t, answers, near*25, "answers; not answered: %v", unanswered)
-	assert.LessOrEqual(t, unanswered["refused_requests_spend: no clear answer: the calls that went through do not show it, or the key made other calls meanwhile"], 2)
+	assert.LessOrEqual(t, unanswered["refused_requests_spend: no clear answer: the calls that went through do not show it, or the key made other calls meanwhile"], 3)
 }
 
 // TestOtherCalls: if the key makes other calls, Run leaves open how a limit counts, unless one

@@ -1,5 +1,5 @@
 // Package otherservice is a service for tests, written from the interface document alone. It
-// shares nothing with the fake. Where the document is silent and package observe has a
+// shares nothing with the fake, and counts calls as package loadsim does. Where the document is silent and package observe has a
 // question, the service decides at random. Elsewhere it does things that the document
 // allows and the fake does not do: a read agent is idle, each agent has an SMS channel,
 // replies and trace_ids are empty, messages have warnings, errors have an undocumented
@@ -18,7 +18,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +26,8 @@ import (
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
+	"github.com/agent-messaging-service/agentmessaging-go/pacer"
+	"github.com/agent-messaging-service/agentmessaging-go/tools/loadsim"
 )
 
 // Service is an http.Handler that takes one call at a time. Its clock is time.Now.
@@ -35,18 +36,19 @@ type Service struct {
 	// id.
 	Decides  map[string]any
 	limits   []limit
-	nameless bool                 // a 429 has no limit_key
-	spent    map[string][]float64 // the times of the counted calls, by counter
-	keys     map[string]*apiKey   // by the value of Authorization
+	nameless bool                    // a 429 has no limit_key
+	rules    map[string]loadsim.Rule // the counted calls: by limit, and by key unless the limit is per address
+	midnight time.Time
+	keys     map[string]*apiKey // by the value of Authorization
 	agents   map[string]*agent
 }
 
 type limit struct {
-	id      string
-	max     int
-	seconds float64
-	perIP   bool
-	name    string
+	id     string
+	max    int
+	window time.Duration
+	perIP  bool
+	name   string
 }
 
 type apiKey struct {
@@ -65,7 +67,7 @@ type agent struct {
 // New returns a service whose random decisions depend on seed. The keys are
 // dashboard-issued.
 func New(seed uint64, keys ...string) *Service {
-	s := &Service{spent: map[string][]float64{}, keys: map[string]*apiKey{}, agents: map[string]*agent{}}
+	s := &Service{rules: map[string]loadsim.Rule{}, midnight: time.Now().Truncate(24 * time.Hour), keys: map[string]*apiKey{}, agents: map[string]*agent{}}
 	for _, key := range keys {
 		s.keys["Bearer "+key] = &apiKey{text: key}
 	}
@@ -78,10 +80,10 @@ func New(seed uint64, keys ...string) *Service {
 func (s *Service) decideLimits(one func(of ...any) any) {
 	keyMinute, warmUps := one(60, 60, 60, 33, 100).(int), one(3, 3, 3, 5, 1).(int)
 	s.limits = []limit{
-		{id: "key_minute", max: keyMinute, seconds: 60}, {id: "ip_minute", max: 120, seconds: 60, perIP: true},
-		{id: "key_day", max: 1000, seconds: 86400}, {id: "agent_create_key_day", max: 50, seconds: 86400},
-		{id: "agent_create_ip_minute", max: 10, seconds: 60, perIP: true}, {id: "byok_set_key_hour", max: 5, seconds: 3600},
-		{id: "warmup_key_hour", max: warmUps, seconds: 3600},
+		{id: "key_minute", max: keyMinute, window: time.Minute}, {id: "ip_minute", max: 120, window: time.Minute, perIP: true},
+		{id: "key_day", max: 1000, window: 24 * time.Hour}, {id: "agent_create_key_day", max: 50, window: 24 * time.Hour},
+		{id: "agent_create_ip_minute", max: 10, window: time.Minute, perIP: true}, {id: "byok_set_key_hour", max: 5, window: time.Hour},
+		{id: "warmup_key_hour", max: warmUps, window: time.Hour},
 	}
 	odd := one("", "", "", "", "no names", "one name")
 	s.nameless = odd == "no names"
@@ -131,67 +133,41 @@ func (s *Service) yes(id string) bool { return s.Decides[id].(bool) }
 // member returns a member of an answer that is an object.
 func (s *Service) member(id, name string) any { return s.Decides[id].(map[string]any)[name] }
 
-// counter returns the key in spent for a limit: one key for all calls, or one for each
-// API key.
-func (l limit) counter(key *apiKey) string {
-	if l.perIP {
-		return l.id
+// counting has the ways of counting calls.
+var counting = map[any]loadsim.Model{
+	"fixed": loadsim.FromUse, "aligned": loadsim.Fixed, "sliding": loadsim.Log, "weighted": loadsim.Counter, "token bucket": loadsim.Bucket,
+}
+
+// rule returns the counted calls of a limit.
+func (s *Service) rule(l limit, key *apiKey) loadsim.Rule {
+	counter := l.id
+	if !l.perIP {
+		counter += key.text
 	}
-	return l.id + key.text
+	if s.rules[counter] == nil {
+		s.rules[counter] = counting[s.Decides["windows"]](&pacer.Limit{Max: l.max, Window: l.window})
+	}
+	return s.rules[counter]
 }
 
 // spend counts a call against the limits with these ids.
-func (s *Service) spend(key *apiKey, now float64, ids ...string) {
+func (s *Service) spend(key *apiKey, now time.Duration, ids ...string) {
 	for _, l := range s.limits {
 		if slices.Contains(ids, l.id) {
-			s.spent[l.counter(key)] = append(s.spent[l.counter(key)], now)
+			s.rule(l, key).Spend(now)
 		}
 	}
 }
 
-// used returns how much of a limit is spent if one more call counts at the time at. It
-// follows the definition of each way to count.
-func (s *Service) used(l limit, key *apiKey, at float64) (n float64) {
-	start, last, windows := math.Inf(-1), 0.0, s.Decides["windows"].(string)
-	for _, t := range append(s.spent[l.counter(key)], at) {
-		switch windows {
-		case "fixed":
-			if t >= start+l.seconds {
-				start, n = t, 0
-			}
-			n++
-		case "aligned":
-			if math.Floor(t/l.seconds) == math.Floor(at/l.seconds) {
-				n++
-			}
-		case "sliding":
-			if t > at-l.seconds {
-				n++
-			}
-		case "weighted":
-			switch math.Floor(at/l.seconds) - math.Floor(t/l.seconds) {
-			case 0:
-				n++
-			case 1:
-				n += 1 - math.Mod(at, l.seconds)/l.seconds
-			}
-		case "token bucket":
-			n, last = max(0, n-(t-last)*float64(l.max)/l.seconds)+1, t
-		}
-	}
-	return n
-}
-
-// refusal returns the wait and the limit_key of a 429 if one of the limits is spent. A
-// wait of 0 means that none is spent.
-func (s *Service) refusal(key *apiKey, now float64, ids []string) (wait int, name string) {
+// refusal returns the wait in seconds and the limit_key of a 429 if one of the limits is spent.
+// A wait of 0 means that none is spent.
+func (s *Service) refusal(key *apiKey, now time.Duration, ids []string) (wait int, name string) {
 	for _, l := range s.limits {
-		passes := func(after int) bool { return s.used(l, key, now+float64(after)) <= float64(l.max)+1e-9 }
-		if !slices.Contains(ids, l.id) || passes(0) {
+		if !slices.Contains(ids, l.id) {
 			continue
 		}
-		opens := 1 + sort.Search(2*int(l.seconds), func(wait int) bool { return passes(1 + wait) })
-		if wait == 0 || s.yes("several_limits") && opens > wait {
+		opens := int(math.Ceil(s.rule(l, key).Wait(now).Seconds()))
+		if opens > 0 && wait == 0 || s.yes("several_limits") && opens > wait {
 			wait, name = opens, l.name
 		}
 	}
@@ -228,7 +204,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // answer checks a call in the order that the decisions set. If nothing is wrong, it
 // carries the call out.
 func (s *Service) answer(header http.Header, r *http.Request) (outcome, map[string]any) {
-	now := float64(time.Now().UnixMilli()) / 1000
+	now := time.Since(s.midnight)
 	key := s.keys[r.Header.Get("Authorization")]
 	path := r.URL.EscapedPath()
 	e, id, found := rawcall.Find(r.Method, path)
