@@ -30,6 +30,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/otherservice"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/roundtrip"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
 	"github.com/agent-messaging-service/agentmessaging-go/observe"
 )
 
@@ -208,6 +209,14 @@ func TestSchedule(t *testing.T) {
 
 func observed(id, answer string, limit int) *observe.Observation {
 	return &observe.Observation{Decisions: map[string]observe.Finding{id: {Answer: []byte(answer)}}, Limits: map[string]int{"key_minute": limit}}
+}
+
+// Package rawcall lists the endpoints a second time, from the interface document.
+func TestEndpointsTwice(t *testing.T) {
+	for i, e := range spec.Endpoints {
+		twin := rawcall.Endpoints[i]
+		assert.Equal(t, []any{e.Method, e.Path, e.Errors}, []any{twin.Method, twin.Path, twin.Errors})
+	}
 }
 
 // TestProgress: a case that has passed does not run again on the next day.

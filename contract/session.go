@@ -192,9 +192,8 @@ func (s *session) wait(st step) error {
 // case.
 func (s *session) call(st step, i int) (answer, error) {
 	mayBeLimited := (s.target.live() || s.target.Fresh == nil && !s.running.fillsLimit) && (st.Limited() || !st.IsEndpoint())
-	// tries counts the calls that passed before an expected 429 (see givenBack), or the unexpected
-	// 429s that the case waited out. A step meets only one of the two.
-	for tries := 0; ; tries++ {
+	passed, waits := 0, 0 // calls that passed before an expected 429 (see givenBack), and unexpected 429s
+	for {
 		x, err := s.Do(s.ctx, st.Call)
 		a := answer{x, s.earlier, s.Agents[own], s.passed}
 		s.checkTarget(st.Call, x, err)
@@ -205,16 +204,18 @@ func (s *session) call(st step, i int) (answer, error) {
 		case err != nil:
 			return a, fmt.Errorf("%s %s got no answer: %s\n%s%s", st.Method, st.Path, rawcall.Cause(err), unchecked, s.running.Rule)
 		case slices.Contains(st.statuses, a.Status):
-			return a, s.failure(a, s.bucketProblem(a, st, tries))
-		case a.Status == http.StatusOK && tries < s.givenBack(st):
+			return a, s.failure(a, s.bucketProblem(a, st, passed))
+		case a.Status == http.StatusOK && passed < s.givenBack(st):
+			passed++
 			continue
 		case skip != "":
 			return a, skipped(skip)
 		case a.Status != http.StatusTooManyRequests || !mayBeLimited:
 			return a, s.failure(a, s.statusProblem(a, st, i))
-		case s.running.fillsLimit || tries == 3:
+		case s.running.fillsLimit || waits == 3:
 			return a, skipped("a limit of the target refused a call in the middle: " + s.Describe(a.Exchange))
 		}
+		waits++
 		wait, ok := a.RetryAfter()
 		if !ok {
 			wait = time.Minute
