@@ -431,26 +431,22 @@ func TestUnusedRequiredFault(t *testing.T) {
 			func(f fake, calls func()) { inject(f).Nth(1); f.Inject(fakeserver.Answer(404, ""), byGet); calls() }},
 		{rule, 0, nearest + "no answer, refused: RefuseConnection() refused the connection: nothing was sent, which matches: RefuseConnection() took the call before it reached the service",
 			func(f fake, calls func()) { inject(f); f.Inject(fakeserver.RefuseConnection(), byGet); calls() }},
+		{"OnMessage()", 0, "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, " +
+			"closed: CloseEarly() ended the connection without an answer; the call had no effect, which matches: CloseEarly() took the call before it reached the service",
+			func(f fake, calls func()) {
+				f.OnMessage().Required()
+				f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
+				calls()
+			}},
+		{"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header " +
+			"with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
+			func(f fake, _ func()) {
+				f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
+				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
+			}},
 	} {
 		row.check(t)
 	}
-	unusedRow{
-		"OnMessage()", 0, "trace_000003 POST /v1/agents/agent_000009/messages key_000001: no answer, " +
-			"closed: CloseEarly() ended the connection without an answer; the call had no effect, which matches: CloseEarly() took the call before it reached the service",
-		func(f fake, calls func()) {
-			f.OnMessage().Required()
-			f.Inject(fakeserver.CloseEarly(), fakeserver.ByText("hello"))
-			calls()
-		},
-	}.check(t)
-	unusedRow{
-		"Inject(RefuseConnection(), ByEndpoint(GET /v1/status))", 0, "trace_000001 GET /v1/status missing: 401 unauthorized: the call has no Authorization header " +
-			"with one bearer token, which matches: it came over a socket or before the rule was made, or its body cannot be seen yet",
-		func(f fake, _ func()) {
-			f.Inject(fakeserver.RefuseConnection(), fakeserver.ByEndpoint(fakeserver.EndpointStatus)).Required()
-			f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
-		},
-	}.check(t)
 }
 
 // unusedRow is a rule that is never used, and the parts of the message that says so.

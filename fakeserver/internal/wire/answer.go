@@ -148,23 +148,13 @@ func formatTime(t time.Time, form string) string {
 // It sets the Content-Length, because net/http would otherwise send a long body in
 // chunks.
 func Encode(req *Request, a *service.Result, behavior *service.Behavior, date string) Answer {
-	status, body := http.StatusOK, any(nil)
+	status, body := http.StatusOK, []byte(nil)
 	if a.Refusal == nil {
-		body = replies[req.Endpoint](a, behavior.Times)
+		body = successBody(req, a, behavior)
 	} else {
-		e := errorReply{behavior.ErrorName(a.Refusal.Code), req.TraceID, behavior.LimitName(a.Refusal.Limit), ""}
-		if behavior.Reason {
-			e.Reason = Reason(a.Refusal)
-		}
-		status, body = a.Refusal.Status, e
+		status, body = a.Refusal.Status, refusalBody(req, a.Refusal, behavior)
 	}
-	raw, _ := json.Marshal(body) // never fails for these structs
-	if a.Refusal == nil {
-		// The identifier is appended as text, so that no reply struct needs a field for it. It
-		// needs no escapes.
-		raw = append(raw[:len(raw)-1], `,"trace_id":"`+req.TraceID+`"}`...)
-	}
-	values := []string{"application/json", date, strconv.Itoa(len(raw))} // in one slice, which saves allocations
+	values := []string{"application/json", date, strconv.Itoa(len(body))} // in one slice, which saves allocations
 	h := http.Header{"Content-Type": values[0:1:1], "Date": values[1:2:2], "Content-Length": values[2:3:3]}
 	switch status {
 	// Three statuses have one more header: RFC 9110 requires it for 401 and 405, interface 7
@@ -176,7 +166,24 @@ func Encode(req *Request, a *service.Result, behavior *service.Behavior, date st
 	case http.StatusTooManyRequests:
 		h["Retry-After"] = []string{strconv.Itoa(a.Refusal.Wait)}
 	}
-	return Answer{Response: memnet.Response{Status: status, Header: h, Body: raw}}
+	return Answer{Response: memnet.Response{Status: status, Header: h, Body: body}}
+}
+
+// successBody appends the trace identifier as text, so that no reply struct needs a field for it.
+// It needs no escapes.
+func successBody(req *Request, a *service.Result, behavior *service.Behavior) []byte {
+	body, _ := json.Marshal(replies[req.Endpoint](a, behavior.Times)) // never fails for these structs
+	return append(body[:len(body)-1], `,"trace_id":"`+req.TraceID+`"}`...)
+}
+
+// refusalBody returns the body of an error (interface 2.1).
+func refusalBody(req *Request, r *service.Refusal, behavior *service.Behavior) []byte {
+	e := errorReply{behavior.ErrorName(r.Code), req.TraceID, behavior.LimitName(r.Limit), ""}
+	if behavior.Reason {
+		e.Reason = Reason(r)
+	}
+	body, _ := json.Marshal(e)
+	return body
 }
 
 // InjectedAnswer is an answer that a test gives in place of the service's answer. It may
