@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// budget is a bound with its usage, which belongs to the ledger. ledger.budget derives the other
-// figures from them, for the moment now.
+// budget is a bound and its usage at a moment. The usage is the state's own, so a method that
+// writes it changes the ledger. ledger.budget derives the other figures from both.
 type budget struct {
 	*bound
 	*usage
@@ -19,8 +19,8 @@ type budget struct {
 	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
 	allowed       float64       // how many calls a window may hold now: level
 	evenGap       time.Duration // Window/allowed: the distance at which calls fill the window evenly
-	pace          time.Duration // the distance between calls: evenGap * (1 + extraNow); if calls are only counted, trialWait
-	extraNow      float64       // Extra, or arrivalMargin/Window if that is more
+	pace          time.Duration // the distance between calls: evenGap * (1 + spacing); if calls are only counted, trialWait
+	spacing       float64       // Extra, or arrivalMargin/Window if that is more
 	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
 
@@ -146,7 +146,7 @@ func (b *budget) spend(at time.Duration) {
 	}
 	b.add(b.now, b.callWeight)
 	b.Due = max(b.Due, b.now-b.burst) + b.safeDistance()
-	b.Extra = b.extraNow - b.extraNow*min(maxExtraShrink, b.extraNow*b.extraNow)*float64(b.callWeight)
+	b.Extra = b.spacing - b.spacing*min(maxExtraShrink, b.spacing*b.spacing)*float64(b.callWeight)
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and after
@@ -205,7 +205,7 @@ func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
 	}
 	if full {
-		b.Extra = min(maxExtra, extraGrowth*b.extraNow)
+		b.Extra = min(maxExtra, extraGrowth*b.spacing)
 	}
 	b.Corrected, b.Quiet = b.now, b.now+time.Duration(quietWindows*float64(b.Window))
 }

@@ -25,7 +25,7 @@ type coordinator struct {
 	// those whose names end in Locked. A step copies what it needs.
 	ledger    ledger          // of this process; with a store it holds the state that the last step left there
 	changes   []func(*ledger) // for the next step, such as refusals and calls that were not sent
-	questions []quota.Class   // the classes whose waiting calls the next step asks about
+	asking    []quota.Class   // the classes whose waiting calls the next step asks about
 	stepping  bool            // a step is under way
 	downSince time.Time       // since when the store does not answer, by the machine's clock; zero: it answers, or there is none
 	retryAt   time.Duration   // when a step tries the store again
@@ -90,8 +90,8 @@ func (c *coordinator) AskLocked(now time.Duration, first *quota.Waiter, waiting 
 	switch {
 	case waiting == 0:
 		return c.scheduleLocked(now, class, s)
-	case !slices.Contains(c.questions, class):
-		c.questions = append(c.questions, class)
+	case !slices.Contains(c.asking, class):
+		c.asking = append(c.asking, class)
 		c.startStepLocked()
 	}
 	return quota.Schedule{AskAgain: quota.Never, Key: s.Key, TraceID: s.TraceID}
@@ -105,8 +105,8 @@ func (c *coordinator) scheduleLocked(now time.Duration, class quota.Class, s quo
 	for i := range s.Grants { // made for this answer; Mark stays in the state's time, in which refused and giveBack read it
 		s.Grants[i].At -= c.offset
 	}
-	if g := c.ledger.Gates[costSet(class.ID)]; g.Since > 0 {
-		s.RefusedSince, s.RefusedUntil = max(1, g.Since-c.offset), g.Until-c.offset
+	if g := c.ledger.Gates[costSet(class.ID)]; g.RefusedSince > 0 {
+		s.RefusedSince, s.RefusedUntil = max(1, g.RefusedSince-c.offset), g.LastOpened-c.offset
 	}
 	// Ask a little later than claimAhead before the turn. offset is not exact, and the ledger
 	// grants no call that asks earlier: the engine would have to ask again.

@@ -64,18 +64,18 @@ func (l *ledger) neverSawStore() bool { return len(l.Members) == 0 }
 // budget returns the budget of a limit at the state's time.
 func (l *ledger) budget(i int) budget {
 	b := budget{bound: &l.bounds[i], usage: &l.Limits[i], now: l.Now, callWeight: l.callWeight}
-	b.slotLength, b.arrivalMargin, b.allowed = b.Window/pacedSlots, min(400*time.Millisecond, b.Window/20), b.level()
+	b.arrivalMargin, b.allowed = min(400*time.Millisecond, b.Window/20), b.level()
 	least := float64(b.arrivalMargin) / float64(b.Window)
-	b.extraNow = max(b.Extra, least)
+	b.spacing = max(b.Extra, least)
 	b.evenGap = time.Duration(float64(b.Window) / b.allowed)
-	b.pace = time.Duration(float64(b.evenGap) * (1 + b.extraNow))
+	b.slotLength, b.pace = b.Window/pacedSlots, time.Duration(float64(b.evenGap)*(1+b.spacing))
+	if !b.paced() {
+		b.slotLength, b.pace = b.Window/countedSlots, trialWait
+	}
 	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))
 		// Smaller as Extra grows, because a service that spaces calls refuses bursts.
-		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.extraNow)
-	}
-	if !b.paced() {
-		b.slotLength, b.pace = b.Window/countedSlots, trialWait
+		b.burst = time.Duration((atOnce - 1) * float64(b.pace) * least / b.spacing)
 	}
 	return b
 }
@@ -147,7 +147,7 @@ func (l *ledger) refused(k costSet, granted time.Duration, o quota.Outcome) {
 // newest call, because its answer proves that it has arrived.
 func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
 	if g, has := l.Gates[k]; has {
-		g.Since = 0
+		g.RefusedSince = 0
 		l.Gates[k] = g
 	}
 	for b := range l.budgets(k) {
@@ -168,11 +168,11 @@ func (l *ledger) reopen() {
 // gate is closed by a refusal. Until it opens, it holds back all calls that spend at least the
 // limits that the refused call spent. It stays in the state for quota.MaxGateBackoff after that.
 type gate struct {
-	Opens time.Duration // when calls may go again
-	Key   string        // the limit_key of the refusal
-	Trace string        // the trace_id of the refusal
-	Since time.Duration // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
-	Until time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
+	Opens        time.Duration // when calls may go again
+	Key          string        // the limit_key of the refusal
+	Trace        string        // the trace_id of the refusal
+	RefusedSince time.Duration // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
+	LastOpened   time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
 	// Backoff is the shortest time for which the next refusal closes the gate, so that a service
 	// that refuses every call is asked less often: after the second refusal in a row the gate is
 	// closed for at least 1 s, then for 2 s, 4 s and so on, up to 64 s. A refusal counts if it
@@ -190,10 +190,10 @@ type gate struct {
 // well, its gate holds back all calls that count as requests.
 func (s *state) closeGate(k costSet, o quota.Outcome) (closedLonger bool) {
 	g, opens, last := s.Gates[k], s.Now+o.RetryAfter, s.lastToOpen(k).Opens
-	if g.Since == 0 {
-		g.Since, g.Until, g.Backoff = s.Now, 0, 0
+	if g.RefusedSince == 0 {
+		g.RefusedSince, g.LastOpened, g.Backoff = s.Now, 0, 0
 	} else if g.Opens <= s.Now {
-		g.Until = g.Opens
+		g.LastOpened = g.Opens
 	}
 	if closedLonger = opens-max(s.Now, last) >= time.Second; closedLonger {
 		opens = max(opens, s.Now+g.Backoff)
@@ -303,7 +303,7 @@ func (l *ledger) grant(class quota.Class, waiting int64) (s quota.Schedule) {
 // learn anything from the call.
 func (l *ledger) spend(t ticket, at time.Duration) (teaches bool) {
 	k := costSet(t.ID)
-	teaches = l.Gates[k].Since > 0
+	teaches = l.Gates[k].RefusedSince > 0
 	for b := range l.budgets(k) {
 		b.spend(at)
 		teaches = teaches || b.spaced()

@@ -46,9 +46,9 @@ func TestEncoding(t *testing.T) {
 func TestValueInTheStore(t *testing.T) {
 	const value = `{"Now":1,"Fresh":2,"Limits":[` +
 		`{"Due":4,"Slots":[{"Leaves":5,"Calls":6}],"Held":7,"Level":0.5,"Extra":0.25,"Corrected":8,"Quiet":9,"Early":11,"Trials":10}],` +
-		`"Gates":{"1":{"Opens":17,"Key":"k","Trace":"t","Since":18,"Until":19,"Backoff":20}},` +
+		`"Gates":{"1":{"Opens":17,"Key":"k","Trace":"t","RefusedSince":18,"LastOpened":19,"Backoff":20}},` +
 		`"Members":{"18":19},"Tickets":[{"ID":1,"Batch":true,"Member":20,"Passed":3,"Calls":21,"Due":22}]}`
-	assert.Equal(t, 10, format)
+	assert.Equal(t, 11, format)
 	var s state
 	require.NoError(t, json.Unmarshal([]byte(value), &s))
 	unzipper, err := gzip.NewReader(bytes.NewReader(s.encode()))

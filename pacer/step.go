@@ -40,7 +40,7 @@ func (c *coordinator) keyLocked() string {
 // startStepLocked starts a step if changes or questions wait for one. If a step is under way,
 // the next one follows when it ends.
 func (c *coordinator) startStepLocked() {
-	if c.stepping || len(c.changes)+len(c.questions) == 0 {
+	if c.stepping || len(c.changes)+len(c.asking) == 0 {
 		return
 	}
 	c.stepping = true
@@ -78,12 +78,12 @@ func (c *coordinator) beginStepLocked(now time.Duration) *step {
 		shared: c.ledger, changes: c.changes, now: now, began: time.Now(),
 		wasOnShare: c.onShareLocked(), lastKey: c.lastKey, key: c.keyLocked(), lastStep: c.ledger.Members[c.ledger.member],
 	}
-	for _, class := range c.questions {
+	for _, class := range c.asking {
 		waiting := c.engine.WaitingLocked(func(other quota.Class) bool { return other == class })
 		s.questions = append(s.questions, &question{class: class, waiting: int64(waiting)})
 	}
 	s.shared.callWeight, s.shared.state = 1, nil // adopt sets the state
-	c.changes, c.questions, c.retryAt = nil, nil, now+storeRetry
+	c.changes, c.asking, c.retryAt = nil, nil, now+storeRetry
 	return s
 }
 
@@ -175,7 +175,7 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	}
 	for _, q := range s.questions {
 		answer := c.scheduleLocked(now, q.class, q.answer)
-		if slices.Contains(c.questions, q.class) { // asked again after a reset: this answer may grant calls, but refuses none
+		if slices.Contains(c.asking, q.class) { // asked again after a reset: this answer may grant calls, but refuses none
 			answer = quota.Schedule{Grants: answer.Grants, Key: answer.Key, AskAgain: quota.Never}
 		}
 		c.engine.DeliverLocked(q.class, answer)

@@ -83,7 +83,7 @@ var zippers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
 // format is the version of the state's layout. Raise it if decode would misread a value of an
 // earlier version.
-const format = 10
+const format = 11
 
 // encode returns the state as the store keeps it. gzip makes the JSON small, and its
 // checksum shows whether a value is damaged.
