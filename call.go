@@ -205,7 +205,7 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	a, ctx := &c.last, c.ctx
 	if c.client.handlers != nil {
 		var stop context.CancelFunc
-		ctx, stop = a.observe()
+		ctx, stop = a.reportStart()
 		defer stop()
 		defer a.reportEnd(ctx)
 	}
@@ -434,8 +434,8 @@ func (a *attempt) backOff() (wait time.Duration, again bool) {
 	return wait, true
 }
 
-// Pause waits before the next attempt. It then takes the whole pause off timeLeft, even if
-// a fake clock took no time.
+// Pause waits before the next attempt. It then takes the whole pause off timeLeft: by a fake clock,
+// on which waits take no time, the call would otherwise go on for ever.
 func (c *call) Pause() (err error) {
 	if c.pause > 0 {
 		began := c.client.clock.Now()
@@ -458,8 +458,8 @@ func (c *call) ctxErr() error {
 	return nil
 }
 
-// observe reports the attempt's start, and prepares the events about its wait and its end.
-func (a *attempt) observe() (context.Context, context.CancelFunc) {
+// reportStart reports the attempt's start, and prepares the events about its wait and its end.
+func (a *attempt) reportStart() (context.Context, context.CancelFunc) {
 	a.began = a.call.client.clock.Now() // before the event: if the clock panics, there is no AttemptEnd
 	begun := a.call.ctx
 	stop := a.call.client.handlers.begin(&begun, func() Event { return AttemptStart{a.call.subject, a.number} })

@@ -26,7 +26,8 @@ func set(f func(*config)) Option {
 	return func(c *config) error { f(c); return nil }
 }
 
-// unless refuses an option with a wrong value.
+// unless refuses an option with a wrong value. Of several that apply, the last counts, so the
+// basic check comes last.
 func (o Option) unless(wrong bool, format string, args ...any) Option {
 	if wrong {
 		return func(*config) error { return fmt.Errorf(format, args...) }

@@ -42,8 +42,8 @@ var apps = []struct {
 	}, "Hello", "Where is my order?")},
 	{"warnings that vary, and errors that nobody reads", []string{"swallowed", "truth"}, broken(varying)},
 	{"a warning that varies, with the errors in it", nil, mended(varying)},
-	{"a warning as ever, but about another call", nil, mended(lastFailure)},
-	{"a warning as ever, and another error that nobody reads", []string{"swallowed GetAgent_2/payment_required/once"}, broken(lastFailure)},
+	{"the usual warning, about another call", nil, mended(lastFailure)},
+	{"the usual warning, and another error that nobody reads", []string{"swallowed GetAgent_2/payment_required/once"}, broken(lastFailure)},
 	{"a number that only waits change", []string{"swallowed"}, says(time.Hour, func(took time.Duration, _ error) string { return fmt.Sprint(int(took.Seconds())) })},
 	{"a line of other words where answers are slow", nil, says(time.Hour, func(took time.Duration, err error) string {
 		if err == nil && took > time.Second {
@@ -567,8 +567,8 @@ func unpaid(e *sweep.Env) error {
 	return err
 }
 
-// broadcast sends one text to two customers, whose agents it stores, each on its own goroutine.
-// The order changes each time.
+// broadcast sends one text to two customers, whose agents it stores, each on its own goroutine,
+// one after the other. The order changes each time.
 func broadcast(turn int) app {
 	return func(e *sweep.Env) (failed error) {
 		turn++

@@ -51,5 +51,6 @@ type Key struct {
 // Open is set by package fakeserver. It returns an Admin of a *fakeserver.Server.
 var Open func(fake any) any
 
-// Of returns the Admin of a *fakeserver.Server.
+// Of returns the Admin of a *fakeserver.Server. No type is named here, since package fakeserver
+// imports this one.
 func Of[Call any](fake any) Admin[Call] { return Open(fake).(Admin[Call]) }

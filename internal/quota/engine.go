@@ -628,8 +628,9 @@ func NewEngineHolder(limiter any, e *Engine) EngineHolder { return EngineHolder{
 // holder is unexported, so that only a type that embeds an EngineHolder has the method.
 func (h EngineHolder) holder() EngineHolder { return h }
 
-// EngineOf returns the engine of a limiter that embeds an [EngineHolder], or nil. It is also nil
-// if a user's type embeds that limiter: the client must call the Acquire of the user's type.
+// EngineOf returns the engine of a limiter that embeds an [EngineHolder], or nil. If a user's type
+// embeds that limiter, its own Acquire must not be bypassed. So the holder knows for which limiter
+// it was made, and EngineOf is nil for the user's type.
 func EngineOf(limiter any) *Engine {
 	if h, has := limiter.(interface{ holder() EngineHolder }); has && h.holder().limiter == limiter {
 		return h.holder().engine

@@ -91,8 +91,8 @@ type parts struct {
 const never = math.MaxInt
 
 // The first bytes of a key are hidden everywhere. A name may have another word in common with a
-// key, so in a name only a long part of the rest is hidden. Other texts may have several ordinary words in common with a user
-// text. A user text may even contain a whole name, so names are not searched for user text.
+// key, so in a name only a long part of the rest is hidden. A user text may share ordinary words
+// with any other text, and contain whole names, so names are not searched for it.
 var (
 	keyParts      = &parts{first: 8, firstEncoded: 10, letters: [5]int{InText: 16, InAnswer: 8, InName: 16, inQuote: 8, beginningsOnly: never}}
 	userTextParts = &parts{first: never, firstEncoded: 32, letters: [5]int{InText: never, InAnswer: 20, InName: never, inQuote: 8, beginningsOnly: never}}

@@ -28,7 +28,7 @@ type Call interface {
 //
 // The library and http.Client see a request and a response without a body. With the real
 // request, they would copy header and body for each attempt, which would cost a POST eight
-// allocations more than its 39.
+// allocations more.
 type Loop struct {
 	call       Call
 	library    retryablehttp.Client
