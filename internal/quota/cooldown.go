@@ -23,9 +23,12 @@ const (
 	// MaxGateBackoff for a lone caller. For n callers it is MaxGateBackoff/n, because a crowd
 	// needs more chances, but at least minBackoff. Jitter adds up to a quarter. A caller whose
 	// time runs out opens the gate sooner, but never before minBackoff, because a stream of calls
-	// always has such a caller.
+	// always has such a caller. At a limit that has let a call through, other programs are probably
+	// quicker, and minCrowd callers count at least: of 16 lone callers on a leaky bucket,
+	// each in a program of its own, 22 calls in a thousand were lost without that.
 	MaxGateBackoff = 64 * time.Second
 	minBackoff     = 5 * time.Second
+	minCrowd       = 4
 	maxDoublings   = 6 // from a second to MaxGateBackoff; more could overflow
 	// Callers that were refused when a gate opened get a small part of the jitter, so that they go
 	// before the callers of other programs. With an eighth of the jitter, 16 programs on a leaky
@@ -76,6 +79,7 @@ type gate struct {
 	traceID      string        // the trace_id of the answer that closed it
 	random       float64       // for jitter; the same for all callers, so that they keep their order
 	lastAccepted time.Duration // when a call last got through
+	isAlive      bool          // a call has got through
 	dueToOpen    time.Duration // when it was last due to open; patience counts until then, because a frozen program opens it later
 	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
@@ -144,6 +148,9 @@ func (g *gate) closedSchedule(first *Waiter, waiting int) Schedule {
 // minBackoff ends before first's Patience and deadline, so that the call is sent once more before
 // it fails.
 func (g *gate) backoffEnd(first *Waiter, waiting, failed int) time.Duration {
+	if g.isAlive {
+		waiting = max(waiting, minCrowd)
+	}
 	longest := max(minBackoff, MaxGateBackoff/time.Duration(max(1, waiting)))
 	backoff := min(max(g.retryAfter, MinClosed)<<min(failed-1, maxDoublings), longest)
 	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
@@ -213,7 +220,7 @@ func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLo
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	r, _ := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
 	if state.gate != nil && passed {
-		state.gate.lastAccepted = now // also if the class leaves this gate below: both may share one limit
+		state.gate.lastAccepted, state.gate.isAlive = now, true // also if the class leaves this gate below: both may share one limit
 	}
 	if r != nil {
 		r.record(o)

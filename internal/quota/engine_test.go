@@ -88,6 +88,7 @@ func TestPatience(t *testing.T) {
 		{rule: "nobody asks before Retry-After", callers: 500, retryAfter: 30 * s, wantSent: []int{30, 60, 90}, wantOver: 300 * s},
 		{rule: "a wait beyond MaxWait is not begun", callers: 1, retryAfter: h},
 		{rule: "the last request leaves a second of the deadline for the answer", callers: 1, retryAfter: s, deadline: 300 * s, wantSent: append(doubling, 299), wantOver: 299 * s},
+		{rule: "at a limit that has let a call through, one asks every 16 s at least", callers: 2, retryAfter: s, oneGetsThrough: s, wantSent: []int{1, 1, 2, 3, 5, 9, 17, 33, 49, 65}, wantOver: 301 * s},
 		{rule: "one who gets through keeps all others waiting", callers: 20, retryAfter: 30 * s, oneGetsThrough: 299 * s, wantSent: []int{30, 60}, wantOver: 601 * s},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -145,7 +145,10 @@ func (s *State) Do(now time.Time, req *Request) Result {
 			break
 		}
 	}
-	roles := c.roles(flaw)
+	var roles limitRoles
+	for i := range spec.Limits {
+		roles[i] = c.roleOf(&spec.Limits[i], flaw)
+	}
 	twoClocks := roles != (limitRoles{}) && c.openUsages()
 	result := Result{Refusal: c.refusedByLimit(roles)}
 	if result.Refusal == nil {
@@ -344,14 +347,6 @@ func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 
 // limitRoles has the role of each limit for a call, in the order of spec.Limits.
 type limitRoles [spec.LimitCount]role
-
-// roles returns the role of each limit.
-func (c *call) roles(flaw *Refusal) (roles limitRoles) {
-	for i := range spec.Limits {
-		roles[i] = c.roleOf(&spec.Limits[i], flaw)
-	}
-	return roles
-}
 
 // openUsages finds what the key and the caller's address have spent, and reports whether the key
 // was used under two clocks. Then it starts from zero: a synctest bubble starts in the year 2000,
