@@ -150,7 +150,6 @@ func (p CreateAgentParams) request() request {
 		},
 		providerKey: string(p.LLM.APIKey),
 		userText:    p.SystemPrompt,
-		setsBYOK:    p.LLM.APIKey != "",
 	}
 }
 

@@ -61,7 +61,6 @@ type request struct {
 	agentID  string // empty if the endpoint's path has none
 	invalid  error  // why the method refuses its arguments; nil: they are valid
 	body     any    // encoded as JSON; nil sends no body
-	setsBYOK bool   // spends a BYOK set (interface 8.1), whatever the endpoint spends
 	// providerKey and userText are secrets: no error of this call shows them. userText is the
 	// text that a person wrote, a system prompt or a message.
 	providerKey, userText string
@@ -123,7 +122,7 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	if call.engine == nil { // WithoutCoolDown: the call waits alone
 		call.engine = quota.NewCoolDown(c.random)
 	}
-	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.endpoint.Counts(spec.BYOKSets, r.setsBYOK), MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
+	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.endpoint.Counts(spec.BYOKSets, r.providerKey != ""), MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
 		call.start = c.clock.Now()
 		call.subject = Subject{c.callCount.Add(1), Endpoint{r.endpoint.Name, r.endpoint.Method, r.endpoint.Path}, r.agentID}

@@ -98,12 +98,12 @@ var verdicts = []callCase{
 		do: get, opts: maxWait(time.Millisecond),
 		given: inOrder(notDialed, notDialed, okAnswer), want: "not done, not done, done, 2ms"},
 	{rule: "A program that was frozen has asked nobody meanwhile: it tries again, with a Pacer too.",
-		do:    inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.ProLimits()))), get)),
+		do:    inTurn(get, paced(pacer.ProLimits(), get)),
 		opts:  append(timed(30*time.Second), agentmessaging.WithClock(lateClock{})),
 		given: inOrder(refused, refused, okAnswer, refused, refused, okAnswer),
 		want:  "not done, not done, done, not done, not done, done, 5m20s"}, // four waits of 20 s, each a minute late
 	{rule: "A request that ends within a second, without an answer, did not get through: the client asks as rarely as before. One that took 2 s did.",
-		do:    inTurn(get, by(agentmessaging.WithLimiter(must(pacer.New(pacer.BYOKPlanLimits()))), get)),
+		do:    inTurn(get, paced(pacer.BYOKPlanLimits(), get)),
 		given: inOrder(again, again, again, broken, again, okAnswer, again, again, again, slow(2*time.Second, broken), again, okAnswer),
 		want:  "not done, not done, not done, unknown, not done, done, not done, not done, not done, unknown, not done, done, 16s"},
 	{rule: "A wait that ends before the deadline is begun.",
@@ -649,6 +649,13 @@ func by(opt agentmessaging.Option, do doCall) doCall {
 			return err
 		}
 		return do(ctx, sibling)
+	}
+}
+
+// paced has a sibling with a new Pacer make the call.
+func paced(limits []pacer.Limit, do doCall) doCall {
+	return func(ctx context.Context, client *agentmessaging.Client) error {
+		return by(agentmessaging.WithLimiter(must(pacer.New(limits))), do)(ctx, client)
 	}
 }
 

@@ -96,10 +96,6 @@ func (f *fault) effect(message bool, decided int) string {
 	return "the service had refused it with " + strconv.Itoa(decided)
 }
 
-// faultMakers lists the functions for messages.
-const faultMakers = "RefuseConnection, Change, Answer, RawAnswer, RateLimited, Hang, CloseEarly, ResetConnection, " +
-	"Latency, LoseReply, TruncateReply, ResetReply, DripReply and GoAway"
-
 // String returns the Go call that made the fault, such as
 // LoseReply(ResetConnection()), with the length of a body in place of the body.
 func (f Fault) String() string {

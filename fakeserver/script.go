@@ -92,7 +92,7 @@ type Injection struct{ *rule }
 // on a refused call or counts it. The zero Fault and a zero Matcher panic.
 func (s *Server) Inject(fault Fault, matchers ...Matcher) *Injection {
 	if fault.f == nil {
-		misuse("Inject", "the fault is the zero Fault; %s make faults", faultMakers)
+		misuse("Inject", "the fault is the zero Fault; functions such as Answer and LoseReply make faults")
 	}
 	in := &Injection{newRule(s, "Inject", fault.String(), matchers)}
 	in.fault = fault.f

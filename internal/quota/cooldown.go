@@ -89,7 +89,7 @@ type gate struct {
 func (c *CoolDown) Classify(_ context.Context, w *Waiter) bool {
 	w.Class = Class{ID: 2 * slices.Index(spec.Endpoints[:], w.Endpoint)}
 	if w.SetsBYOK {
-		w.Class.ID |= setsBYOK
+		w.Class.ID |= withKeyBit
 	}
 	return c.classes[w.Class.ID].mustAsk.Load()
 }
@@ -109,7 +109,7 @@ func (c *CoolDown) AskLocked(now time.Duration, first *Waiter, waiting int) Sche
 	case now < s.Turn:
 		if now >= state.trialAt {
 			state.trialAt = now + trialWait
-			s.Grants = []Grant{{At: now, ReportSuccess: true, Mark: (*ramp)(nil)}} // a trial belongs to no ramp
+			s.Grants = []Grant{{At: now, ReportSuccess: true}} // a trial belongs to no ramp, so it has no Mark
 		}
 		s.AskAgain = min(s.Turn, state.trialAt)
 		return s
@@ -233,8 +233,8 @@ func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLo
 // QueueEmptiedLocked implements Rule.
 func (*CoolDown) QueueEmptiedLocked(time.Duration, Class) {}
 
-// setsBYOK is the bit of a class's ID that tells the two classes of an endpoint apart.
-const setsBYOK = 1
+// withKeyBit is the bit of a class's ID that tells the two classes of an endpoint apart.
+const withKeyBit = 1
 
 // refusedLocked closes the gate of the limit that has refused a call of the class, until
 // Retry-After has passed. If the gate is closed already, the later end counts. A class that waits
@@ -242,7 +242,7 @@ const setsBYOK = 1
 // every limit that a creation without one spends, so the gate holds it back too.
 func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (closedLonger bool) {
 	o.RetryAfter = cmp.Or(o.RetryAfter, MinClosed)
-	g, withKey := c.gateOfLocked(o.LimitKey, class), class|setsBYOK
+	g, withKey := c.gateOfLocked(o.LimitKey, class), class|withKeyBit
 	for _, i := range []int{class, withKey} {
 		if old := c.classes[i].gate; old == nil || old.end <= now+o.RetryAfter {
 			c.classes[i].gate = g

@@ -185,15 +185,10 @@ type Engine struct {
 type queue struct {
 	class    Class
 	schedule Schedule
-	calls    []*Waiter         // ordered by round
-	round    int               // the round of the call that went last
-	tenants  map[string]tenant // the tenants with waiting calls
-	idle     bool              // no call waits, and the rule knows it
-}
-
-type tenant struct {
-	waiting int
-	last    int // the round of the tenant's last call
+	calls    []*Waiter      // ordered by round
+	round    int            // the round of the call that went last
+	tenants  map[string]int // how many calls of each tenant wait; without those that have none
+	idle     bool           // no call waits, and the rule knows it
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -273,7 +268,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 func (e *Engine) queueLocked(class Class) *queue {
 	i := slices.IndexFunc(e.queues, func(q *queue) bool { return q.class == class })
 	if i < 0 {
-		i, e.queues = 0, slices.Insert(e.queues, 0, &queue{class: class, tenants: map[string]tenant{}})
+		i, e.queues = 0, slices.Insert(e.queues, 0, &queue{class: class, tenants: map[string]int{}})
 	}
 	return e.queues[i]
 }
@@ -286,18 +281,25 @@ func (e *Engine) queueLocked(class Class) *queue {
 // For example, tenant a has the calls a1, a2 and a3 in a queue of round 0, and b enters with b1:
 // a1 and b1 are in round 1, a2 in round 2, and a3 in round 3. They go in the order a1, b1, a2, a3.
 func (q *queue) push(w *Waiter) (before int) {
-	t := q.tenants[w.Tenant]
 	w.round = q.round
 	if !w.Unserved {
-		w.round = max(q.round, t.last) + 1
-		t.last = w.round
+		w.round = q.lastRound(w.Tenant) + 1
 	}
-	t.waiting++
-	q.tenants[w.Tenant] = t
+	q.tenants[w.Tenant]++
 	before = sort.Search(len(q.calls), func(i int) bool { return q.calls[i].round > w.round })
 	q.calls = slices.Insert(q.calls, before, w)
 	w.queued = true
 	return before
+}
+
+// lastRound returns the round of the tenant's last call, or the current round if none waits.
+func (q *queue) lastRound(tenant string) int {
+	for i := len(q.calls) - 1; i >= 0 && q.tenants[tenant] > 0; i-- {
+		if q.calls[i].Tenant == tenant {
+			return q.calls[i].round
+		}
+	}
+	return q.round
 }
 
 // sendForecast sends a call its forecast, in place of one that it has not read, if the next
@@ -562,12 +564,7 @@ func (q *queue) leave(w *Waiter, at time.Duration, err error) {
 		q.calls = slices.Delete(q.calls, i, i+1)
 	}
 	w.queued = false
-	t := q.tenants[w.Tenant]
-	if t.waiting--; t.last == w.round {
-		t.last--
-	}
-	q.tenants[w.Tenant] = t
-	if t.waiting == 0 {
+	if q.tenants[w.Tenant]--; q.tenants[w.Tenant] == 0 {
 		delete(q.tenants, w.Tenant)
 	}
 	w.Limit, w.TraceID = q.schedule.Key, q.schedule.TraceID
