@@ -170,7 +170,7 @@ func (c *call) run() (err error) {
 	if _, has := c.ctx.Deadline(); has {
 		c.timeLeft = math.MaxInt64 // the deadline bounds the call, WithTimeout does not
 	}
-	stoppedBy := c.ctxErr()
+	stoppedBy := c.whyOver()
 	if stoppedBy == nil {
 		stoppedBy = c.loop.Run(c.ctx, c.endpoint.Method, &c.url, c.client.httpClient.Jar, c)
 	}
@@ -241,7 +241,7 @@ func (a *attempt) acquire(ctx context.Context) *Error {
 		return &Error{cause: a.call.causeOf(ctx, err)}
 	}
 	err := a.call.engine.Acquire(ctx, &a.call.waiter)
-	limitKey, waited, byLimiter := a.call.waiter.Limit, a.call.waiter.Waited, false
+	limitKey, waited, byLimiter := a.call.waiter.LimitKey, a.call.waiter.Waited, false
 	if err == nil && a.call.client.limiter != nil {
 		var asked time.Duration
 		asked, byLimiter, err = a.askLimiter(ctx)
@@ -442,12 +442,12 @@ func (c *call) Pause() (err error) {
 		c.waited += c.client.since(began)
 		c.timeLeft -= c.pause
 	}
-	return cmp.Or(err, c.ctxErr())
+	return cmp.Or(err, c.whyOver())
 }
 
-// ctxErr returns why the call cannot go on: its context has ended, or its time under
+// whyOver returns why the call cannot go on: its context has ended, or its time under
 // WithTimeout is used up. It returns nil if the call can go on.
-func (c *call) ctxErr() error {
+func (c *call) whyOver() error {
 	switch {
 	case c.ctx.Err() != nil:
 		return c.ctx.Err()
@@ -465,7 +465,7 @@ func (a *attempt) reportStart() (context.Context, context.CancelFunc) {
 	ctx := begun // never changed, so OnWait can keep it without an allocation
 	a.call.waiter.OnWait = func(w quota.Wait) {
 		a.call.client.handlers.emit(ctx, slog.LevelDebug, func() Event {
-			return LimiterWaitStart{a.call.subject, a.number, w.Limit, w.Place, w.Expected}
+			return LimiterWaitStart{a.call.subject, a.number, w.LimitKey, w.Place, w.Expected}
 		})
 	}
 	return ctx, stop

@@ -27,7 +27,7 @@ func (c *call) finishError(stoppedBy error) error {
 		a.failure = c.refusedHere(c.ctx, stoppedBy, false)
 	default:
 		a.failure = cmp.Or(a.failure, new(Error))
-		a.failure.addCause(c.causeOf(c.ctx, cmp.Or(c.ctxErr(), stoppedBy)))
+		a.failure.addCause(c.causeOf(c.ctx, cmp.Or(c.whyOver(), stoppedBy)))
 	}
 	return c.withFacts(c.last.failure)
 }
@@ -69,7 +69,7 @@ func (c *call) whyTooLong(wait time.Duration) error {
 // error is about another call: errgroup, for one, cancels the context of all calls with
 // the first one's error.
 func (c *call) causeOf(ctx context.Context, err error) error {
-	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.ctxErr()), err, cmp.Or(context.Cause(ctx), context.Cause(c.ctx)))
+	return c.secrets.Error(isOwn, cmp.Or(ctx.Err(), c.whyOver()), err, cmp.Or(context.Cause(ctx), context.Cause(c.ctx)))
 }
 
 // refusedHere turns the error of the engine or of the user's limiter into the call's error,
@@ -85,7 +85,7 @@ func (c *call) refusedHere(ctx context.Context, err error, byLimiter bool) *Erro
 		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
 		e.cause = c.whyRefused(refused, e.RetryAfter)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		e.LimitKey, e.TraceID = c.waiter.Limit, c.waiter.TraceID
+		e.LimitKey, e.TraceID = c.waiter.LimitKey, c.waiter.TraceID
 		if last := c.last429; last != nil {
 			e.Code, e.TraceID, e.Reason, e.Extra = last.Code, last.TraceID, last.Reason, last.Extra
 		}
@@ -118,7 +118,7 @@ func (c *call) refusedBy(byLimiter bool) string {
 // it, the error says so. That WithTimeout has ended the call is said by causeOf.
 func (c *call) nameTimeout(ctx context.Context, err error) error {
 	timeout := c.client.httpClient.Timeout
-	if err != context.DeadlineExceeded || cmp.Or(ctx.Err(), c.ctxErr()) != nil || timeout <= 0 {
+	if err != context.DeadlineExceeded || cmp.Or(ctx.Err(), c.whyOver()) != nil || timeout <= 0 {
 		return err
 	}
 	return fmt.Errorf("%w: the Timeout of the http.Client allows %s", err, roundDuration(timeout))
@@ -134,7 +134,7 @@ func (c *call) withFacts(e *Error) *Error {
 // of its last attempt.
 func (c *call) outcomeUnknown(e *Error, answer exchange.Answer) error {
 	unknown := &OutcomeUnknownError{
-		Method: c.endpoint.Method, Path: c.endpoint.Path, TraceID: e.TraceID, Missed: missed(answer, c.ctxErr()), Err: c.withFacts(e),
+		Method: c.endpoint.Method, Path: c.endpoint.Path, TraceID: e.TraceID, Missed: missed(answer, c.whyOver()), Err: c.withFacts(e),
 	}
 	if e.StatusCode == 0 {
 		unknown.Err = e.cause // an Error without an answer would add nothing: unknown names the endpoint

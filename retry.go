@@ -201,9 +201,9 @@ var (
 // classify returns the outcome of an attempt that was not refused here. Once a complete
 // answer has come, it does not matter whether the call can go on.
 func (a *attempt) classify() *outcome {
-	switch status, ctxErr := a.answer.Status, a.call.ctxErr(); {
+	switch status, over := a.answer.Status, a.call.whyOver(); {
 	case status == 0:
-		return classifyUnanswered(a.answer, ctxErr)
+		return classifyUnanswered(a.answer, over)
 	case a.failure == nil:
 		return outcomeSuccess
 	case status == http.StatusTooManyRequests:
@@ -216,19 +216,19 @@ func (a *attempt) classify() *outcome {
 		return outcomeServerError
 	case status/100 != 2, a.parsed != nil && errors.As(a.parsed.err, new(unconfirmed)): // the failure may hide words of this error
 		return outcomeOther
-	case ctxErr != nil:
+	case over != nil:
 		return outcomeEndedSent
 	}
 	return outcomeLost
 }
 
-// classifyUnanswered is classify for an attempt without an answer. ctxErr says why the call
+// classifyUnanswered is classify for an attempt without an answer. over says why the call
 // cannot go on; nil if it can.
-func classifyUnanswered(a exchange.Answer, ctxErr error) *outcome {
+func classifyUnanswered(a exchange.Answer, over error) *outcome {
 	switch {
-	case a.Sent && ctxErr != nil:
+	case a.Sent && over != nil:
 		return outcomeEndedSent
-	case ctxErr != nil:
+	case over != nil:
 		return outcomeEnded
 	case a.Sent:
 		return outcomeLost

@@ -94,7 +94,7 @@ func (c *coordinator) AskLocked(now time.Duration, first *quota.Waiter, waiting 
 		c.asking = append(c.asking, class)
 		c.startStepLocked()
 	}
-	return quota.Schedule{AskAgain: quota.Never, Key: s.Key, TraceID: s.TraceID}
+	return quota.Schedule{AskAgain: quota.Never, LimitKey: s.LimitKey, TraceID: s.TraceID}
 }
 
 // scheduleLocked translates the ledger's Schedule into the engine's time, and says since when

@@ -272,7 +272,8 @@ const (
 
 // grant lets some of the waiting calls of a class go, and keeps a ticket for the rest. Its
 // times are by the state's clock. It grants several calls at once if the store is slow:
-// processes that took single calls would then delay each other.
+// processes that took single calls would then delay each other. Without a store stepDuration is 0,
+// so calls go one at a time.
 func (l *ledger) grant(class quota.Class, waiting int64) (s quota.Schedule) {
 	// Calls is the square of the number of calls that the pace allows in a step. Without the
 	// square, two of three Swaps of 16 processes failed, at 600 calls a minute and with a store
@@ -375,14 +376,14 @@ func (l *ledger) earliest(k costSet, ahead map[costSet]int64) (s quota.Schedule,
 	for b := range l.budgets(k) {
 		at := b.next(ahead[b.operation])
 		if at > s.Turn || slowest == 0 {
-			s.Turn, s.Key, slowest = max(at, s.Turn), b.Key, b.operation
+			s.Turn, s.LimitKey, slowest = max(at, s.Turn), b.Key, b.operation
 		}
 		if b.paced() {
 			s.Gap, s.Opens = max(s.Gap, b.pace*time.Duration(b.callWeight)), max(s.Opens, b.roomAt(b.max))
 		}
 	}
 	if s.Turn == last.Opens {
-		s.Key, s.TraceID = last.Key, last.Trace
+		s.LimitKey, s.TraceID = last.Key, last.Trace
 	}
 	return s, slowest
 }

@@ -176,7 +176,7 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 	for _, q := range s.questions {
 		answer := c.scheduleLocked(now, q.class, q.answer)
 		if slices.Contains(c.asking, q.class) { // asked again after a reset: this answer may grant calls, but refuses none
-			answer = quota.Schedule{Grants: answer.Grants, Key: answer.Key, AskAgain: quota.Never}
+			answer = quota.Schedule{Grants: answer.Grants, LimitKey: answer.LimitKey, AskAgain: quota.Never}
 		}
 		c.engine.DeliverLocked(q.class, answer)
 	}

@@ -126,7 +126,7 @@ func (c *CoolDown) AskLocked(now time.Duration, first *Waiter, waiting int) Sche
 // asks, and waiting counts the calls of all classes at the gate. Jitter ends before first's
 // MaxWait and deadline.
 func (g *gate) closedSchedule(first *Waiter, waiting int) Schedule {
-	s := Schedule{Opens: g.end, Estimated: true, Key: g.key, TraceID: g.traceID}
+	s := Schedule{Opens: g.end, Estimated: true, LimitKey: g.key, TraceID: g.traceID}
 	timeLeft := max(0, min(first.deadline, g.closedAt+first.MaxWait)-g.end)
 	jitter := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
 	passed, failed := g.ramp.result()
@@ -169,21 +169,21 @@ func (g *gate) openSchedule(now time.Duration, alone bool) Schedule {
 	r := g.ramp
 	if r == nil || alone && r.sent == r.passed+r.refused && now-r.last >= answerWait {
 		g.ramp = nil
-		return Schedule{Grants: []Grant{{At: now}}, Key: g.key}
+		return Schedule{Grants: []Grant{{At: now}}, LimitKey: g.key}
 	}
 	wait := max(answerWait, r.gap)
 	switch {
-	case r.gap > 0 && r.sent >= max(1, r.lastPassed):
+	case r.gap > 0 && r.sent >= max(1, r.lastPassed): // as many as in the last opening have gone: the pace
 		wait = r.gap
-	case r.sent == 0, r.sent <= 2*r.passed && r.failedBefore == 0:
+	case r.sent == 0, r.sent <= 2*r.passed && r.failedBefore == 0: // one, and then two for each that passed
 		wait = 0
-	case r.sent <= 2*r.passed:
+	case r.sent <= 2*r.passed: // the same, but after a failed opening only one in the first second
 		wait = max(0, r.opened+retryAfterUnit-r.last)
-	}
+	} // otherwise the answers to the calls that have gone come first
 	if alone {
 		wait = min(wait, answerWait)
 	}
-	s := Schedule{AskAgain: max(now, r.last+wait), Estimated: true, Key: g.key, TraceID: g.traceID}
+	s := Schedule{AskAgain: max(now, r.last+wait), Estimated: true, LimitKey: g.key, TraceID: g.traceID}
 	if s.AskAgain > now {
 		s.Turn, s.Gap = s.AskAgain, r.gap
 		return s
@@ -330,10 +330,6 @@ type ramp struct {
 }
 
 const (
-	// answerWait is how long a call waits for the answers to the calls before it, unless the gap
-	// is longer. A refusal comes within that time, but a reply can take minutes. At an open gate a
-	// lone caller never waits longer than answerWait.
-	answerWait     = time.Second
 	retryAfterUnit = time.Second // interface 7
 	// maxGap bounds the gap. A gap that is too long by mistake would cost a caller more time
 	// than a refusal costs.

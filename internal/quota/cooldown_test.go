@@ -313,7 +313,7 @@ func TestJitter(t *testing.T) {
 		schedule := p.AskLocked(h, w, 1)
 		assert.Equal(t, tt.want, schedule.AskAgain-h, "%s: when the next call goes", rule)
 		assert.Equal(t, 20*s, schedule.Opens-h, "%s: when the limit opens", rule)
-		assert.Equal(t, "k", schedule.Key, rule)
+		assert.Equal(t, "k", schedule.LimitKey, rule)
 	}
 }
 

@@ -73,12 +73,18 @@ type Schedule struct {
 	Estimated    bool          // Turn and Gap are estimates: they are no reason to refuse a call
 	RefusedSince time.Duration // since when the service has refused every call, although the limit opened; 0: calls have passed
 	RefusedUntil time.Duration // the last time at which the limit was due to open, but let no call through
-	Key          string        // the limit_key of the limit that the calls wait for
+	LimitKey     string        // the limit_key of the limit that the calls wait for
 	TraceID      string        // the trace_id of the refusal that closed the limit; empty if not known
 }
 
 // Never is later than every other time.
 const Never = 1 << 62
+
+// answerWait is the time within which a refusal comes, while a reply can take minutes. So an attempt
+// that took longer and got no answer was not refused. At an open gate of the cool-down a call waits
+// that long for the answers to the calls before it, unless the gap is longer, and a lone caller
+// never waits longer.
+const answerWait = time.Second
 
 // Grant allows one attempt to be sent.
 type Grant struct {
@@ -115,10 +121,10 @@ type Waiter struct {
 
 // acquisition is what the last Acquire has set, for one attempt of the call.
 type acquisition struct {
-	Grant   Grant
-	Waited  time.Duration // in the queue, and from the grant to Grant.At
-	Limit   string        // the limit_key of the limit that Acquire waited for
-	TraceID string        // the trace_id of the answer that closed that limit; empty if not known
+	Grant    Grant
+	Waited   time.Duration // in the queue, and from the grant to Grant.At
+	LimitKey string        // the limit_key of the limit that Acquire waited for
+	TraceID  string        // the trace_id of the answer that closed that limit; empty if not known
 
 	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
 	deadline   time.Duration // of the context, in the engine's time; Never: it has none
@@ -134,7 +140,7 @@ type acquisition struct {
 
 // Wait is a forecast for a call that waits.
 type Wait struct {
-	Limit    string        // limit_key; empty if not known
+	LimitKey string        // empty if not known
 	Place    int           // in the queue of its class, from 1
 	Expected time.Duration // an estimate of the rest of the wait
 }
@@ -315,7 +321,7 @@ func (q *queue) sendForecast(w *Waiter, ahead int, now time.Duration) {
 	case <-w.forecasts:
 	default:
 	}
-	w.forecasts <- Wait{Limit: s.Key, Place: ahead + 1, Expected: end - now}
+	w.forecasts <- Wait{LimitKey: s.LimitKey, Place: ahead + 1, Expected: end - now}
 	w.expected = end
 }
 
@@ -549,7 +555,7 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	default:
 		return nil
 	}
-	return &Refusal{LimitKey: s.Key, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
+	return &Refusal{LimitKey: s.LimitKey, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
 }
 
 // leave takes a call out of the queue and ends its wait. at is when the call goes or fails, and
@@ -567,7 +573,7 @@ func (q *queue) leave(w *Waiter, at time.Duration, err error) {
 	if q.tenants[w.Tenant]--; q.tenants[w.Tenant] == 0 {
 		delete(q.tenants, w.Tenant)
 	}
-	w.Limit, w.TraceID = q.schedule.Key, q.schedule.TraceID
+	w.LimitKey, w.TraceID = q.schedule.LimitKey, q.schedule.TraceID
 	w.Waited, w.err = at-w.entered, err
 	if w.waitEnded != nil {
 		close(w.waitEnded)
