@@ -30,7 +30,7 @@ func (a admin) LastSeq() int {
 func (a admin) CallsAfter(seq, n int) []Call {
 	defer a.s.lock().Unlock()
 	kept := a.s.generation.log.kept
-	later := kept[sort.Search(len(kept), func(i int) bool { return kept[i].call.Seq > seq }):]
+	later := kept[sort.Search(len(kept), func(i int) bool { return kept[i].record.Seq > seq }):]
 	return snapshots(later[:min(n, len(later))])
 }
 

@@ -148,7 +148,7 @@ func (s *Server) AwaitCalls(ctx context.Context, n int, matchers ...Matcher) ([]
 	mu.Lock()
 	defer mu.Unlock()
 	// Calls that are answered at the same time may have been found in another order.
-	slices.SortFunc(found, func(a, b *entry) int { return a.call.Seq - b.call.Seq })
+	slices.SortFunc(found, func(a, b *entry) int { return a.record.Seq - b.record.Seq })
 	calls := snapshots(found[:min(n, len(found))])
 	if len(calls) == n { // even if the last call came as ctx ended
 		return calls, nil

@@ -141,11 +141,11 @@ func (c Call) String() string {
 // entry is a call with the parts that only matchers see. The log, watchers and the call
 // itself share one entry.
 type entry struct {
-	call    Call           // the call as it arrived, later as it was answered; only the call's goroutine changes it, under the server's lock
+	record  Call           // the call as it arrived, later as it was answered; only the call's goroutine changes it, under the server's lock
 	token   service.Digest // the zero Digest without a token
 	hasText bool
 	text    string
-	sent    atomic.Pointer[Sent] // replaces call.Sent while the answer is being sent
+	sent    atomic.Pointer[Sent] // replaces record.Sent while the answer is being sent
 }
 
 // callLog keeps the calls that are under way, and the newest answered calls. The zero
@@ -165,7 +165,7 @@ func (l *callLog) endLocked(e *entry) {
 // snapshot returns the record of the call for a user, with the part of the answer that was
 // sent so far. The copy shares texts, which never change, and has its own headers.
 func (e *entry) snapshot() Call {
-	c := e.call
+	c := e.record
 	if sent := e.sent.Load(); sent != nil {
 		c.Sent = *sent
 	}

@@ -43,7 +43,7 @@ func ByEndpoint(endpoint Endpoint) Matcher {
 		misuse("ByEndpoint", "unknown endpoint %s; the endpoints are %s", quoteName(string(endpoint)), spec.EndpointNames())
 	}
 	return Matcher{
-		matches: func(e *entry) bool { return e.call.Endpoint == endpoint },
+		matches: func(e *entry) bool { return e.record.Endpoint == endpoint },
 		name:    "ByEndpoint(" + string(endpoint) + ")",
 	}
 }
@@ -79,7 +79,7 @@ func ByAgent(agentID string) Matcher {
 	}
 	recorded := printable.Clip(agentID, wire.MaxRecorded)
 	return Matcher{
-		matches: func(e *entry) bool { return e.call.AgentID == recorded },
+		matches: func(e *entry) bool { return e.record.AgentID == recorded },
 		name:    "ByAgent(" + describeID(agentID) + ")",
 	}
 }
@@ -324,7 +324,7 @@ func (r *rule) nearMiss(c *config, entries []*entry) string {
 	var nearest *entry
 	var refused []Matcher
 	for _, e := range slices.Backward(entries) {
-		if r.fault == nil && e.call.Endpoint != EndpointSendMessage {
+		if r.fault == nil && e.record.Endpoint != EndpointSendMessage {
 			continue
 		}
 		refusing := slices.DeleteFunc(slices.Clone(r.matchers), func(m Matcher) bool { return m.matchesSafely(e) })

@@ -36,7 +36,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // read parses the call and makes the checks that need no state. arrive gives the call its trace
 // identifier, and returns the rules that may act on it. The faults that match act before the
 // service decides (delayAndChange) and after it (chooseAnswer); faultacts.go has them.
-// finishRecord records the answer. Package memnet then delivers it, and reports to progress.
+// publish records the answer and shows it. Package memnet then delivers it, and reports to progress.
 //
 // After a panic the client gets no answer.
 func (s *Server) serve(r *http.Request) (a memnet.Transmission) {
@@ -56,7 +56,7 @@ func (s *Server) serve(r *http.Request) (a memnet.Transmission) {
 		c.fromService = s.askService(r.Context(), c, scripts)
 	}
 	s.chooseAnswer(c)
-	s.finishRecord(r.Context(), c)
+	s.publish(r.Context(), c)
 	return memnet.Transmission{
 		Response: c.toClient.Response, Delivery: c.delivery,
 		Progress: func(sent int, ended bool) { s.progress(c, sent, ended) },
@@ -96,7 +96,7 @@ func (s *Server) read(c *call, r *http.Request) {
 	if c.Endpoint != nil {
 		c.record.Endpoint = Endpoint(c.Endpoint.Pattern)
 	}
-	c.entry = &entry{call: c.record, token: c.Token}
+	c.entry = &entry{record: c.record, token: c.Token}
 	c.entry.text, c.entry.hasText = c.Fields[spec.MessageText]
 }
 
@@ -110,7 +110,7 @@ func (s *Server) arrive(c *call) (scripts, injections []*rule) {
 	c.generation.traces++
 	c.TraceID = service.Numbered("trace", c.generation.traces) // the interface does not show the form of a trace_id
 	c.record.TraceID, c.record.Key = c.TraceID, c.generation.keyLabelLocked(c.Request)
-	c.entry.call = c.record
+	c.entry.record = c.record
 	c.generation.log.underWay = append(c.generation.log.underWay, c.entry)
 	return c.generation.scripts, c.generation.injections
 }
@@ -208,12 +208,12 @@ func (s *Server) makeReply(ctx context.Context, c *call, m *service.Message, st 
 	return c.generation.service.AnswerMessage(m, service.Reply(r))
 }
 
-// finishRecord completes the record of a call, puts it into the log, and shows it to
+// publish completes the record of a call, puts it into the log, and shows it to
 // watchers. The call is added and the watchers are read under one lock, so an AwaitCalls
-// that begins meanwhile sees the call exactly once (see addWatcher). finishRecord runs
+// that begins meanwhile sees the call exactly once (see addWatcher). publish runs
 // before the first byte of the answer is sent, so that a client that has its answer finds
 // the call in Calls.
-func (s *Server) finishRecord(ctx context.Context, c *call) {
+func (s *Server) publish(ctx context.Context, c *call) {
 	now := s.Now()
 	record := &c.record
 	record.Fault, record.Status = strings.Join(c.faultNames, ", "), c.fromService.Status
@@ -221,7 +221,7 @@ func (s *Server) finishRecord(ctx context.Context, c *call) {
 	record.ReplyBody = c.fromService.Show(len(c.fromService.Body), c.Secrets, s.config.messageTexts)
 	c.clientLeft = c.neverArrived || ctx.Err() != nil
 	record.Why = c.why()
-	// An answer that drips or hangs is not sent when finishRecord returns. Its record says
+	// An answer that drips or hangs is not sent when publish returns. Its record says
 	// that nothing was sent so far, and progress updates it.
 	part, _ := c.delivery.Part(c.toClient.Body)
 	ended := c.clientLeft || c.delivery.Ends != memnet.Hangs && c.delivery.Drip == 0
@@ -258,7 +258,7 @@ func (s *Server) addToLog(c *call, ended bool) []*watcher {
 	s.activity++
 	s.answered++
 	c.record.Seq = s.answered
-	c.entry.call = c.record
+	c.entry.record = c.record
 	l := &c.generation.log
 	if ended {
 		l.endLocked(c.entry)
@@ -370,7 +370,7 @@ func (s *Server) refuseConnection(r *http.Request, ip netip.Addr) (err error) {
 		return nil
 	}
 	s.arrive(c)
-	s.finishRecord(r.Context(), c)
+	s.publish(r.Context(), c)
 	return err
 }
 
@@ -391,6 +391,6 @@ func asItWouldArrive(r *http.Request, ip netip.Addr) *http.Request {
 // the rules that refuse connections.
 func (s *Server) beginMatching(c *call) []*rule {
 	defer s.lock().Unlock()
-	c.entry.call.Key = s.generation.keyLabelLocked(c.Request)
+	c.entry.record.Key = s.generation.keyLabelLocked(c.Request)
 	return s.generation.refusals
 }
