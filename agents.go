@@ -95,7 +95,7 @@ type LLMParams struct {
 	Label string
 }
 
-// LLMMode says whose provider key the language model uses.
+// LLMMode says whose provider key the language model uses (interface 2.3 and 4.2).
 type LLMMode string
 
 // The modes; hosted is the default.
@@ -104,7 +104,7 @@ const (
 	LLMModeBYOK   LLMMode = "byok"
 )
 
-// Tier is a class of hosted models.
+// Tier is a class of hosted models (interface 2.3).
 type Tier string
 
 // The tiers; fast is the default.

@@ -137,9 +137,10 @@ func (e *Error) addCause(why error) {
 	e.cause = cmp.Or(why, e.cause)
 }
 
-// roundDuration rounds a duration for a message: 250ms, 1.5s, 4m59s.
+// roundDuration rounds a duration for a message: 250ms, 30.217s, 4m59s. Below two minutes it keeps
+// milliseconds, because a message may compare a wait with a deadline.
 func roundDuration(d time.Duration) time.Duration {
-	if d < 10*time.Second {
+	if d < 2*time.Minute {
 		return cmp.Or(d.Round(time.Millisecond), d)
 	}
 	return d.Round(time.Second)
@@ -289,8 +290,8 @@ var (
 	// ErrPaymentRequired is status 402: the plan is inactive (interface 5).
 	// Activate one in the dashboard.
 	ErrPaymentRequired error = kind("agentmessaging: payment required")
-	// ErrForbidden is status 403: a BYOK operation with a key that the
-	// dashboard did not issue (interface 5). Use a dashboard-issued key.
+	// ErrForbidden is status 403: a BYOK operation, or a warm-up in byok mode, with a key that
+	// the dashboard did not issue (interface 5 and 7). Use a dashboard-issued key.
 	ErrForbidden error = kind("agentmessaging: forbidden")
 	// ErrNotFound is status 404: no such agent for this key. Use the key that
 	// created it. If the call names no agent, or Error.Code is empty, check the

@@ -226,7 +226,7 @@ func answer(ctx context.Context, client *agentmessaging.Client, log *slog.Logger
 	if err != nil {
 		return err
 	}
-	fmt.Println(reply.Text)
+	log.Info("answered", "reply", reply.Text)
 	return nil
 }
 func agentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file string) (string, error) {
@@ -268,7 +268,7 @@ func firstAnswer(ctx context.Context, client *agentmessaging.Client, log *slog.L
 	if err != nil {
 		return err
 	}
-	fmt.Println(reply.Text)
+	log.Info("answered", "reply", reply.Text)
 	return nil
 }
 func firstAgentOf(ctx context.Context, client *agentmessaging.Client, log *slog.Logger, file string) (string, error) {
