@@ -150,19 +150,6 @@ var apps = []struct {
 		_, err := e.Client.Status(e.Context()) // its error names no agent
 		return err
 	}},
-	{"a message that is in doubt until it is noted", nil, func(e *sweep.Env) error {
-		id, err := agentOf(e)
-		if err != nil || get(e, "work") == "sent" {
-			return err
-		}
-		if get(e, "work") != "" {
-			e.Told("it may arrive twice")
-		}
-		if err := errors.Join(put(e, "work", "sending"), send(e, id, "Hello")); err != nil {
-			return forget404(e, err)
-		}
-		return errors.Join(e.Point("sent"), put(e, "work", "sent"))
-	}},
 	{"a message that is dropped while a creation is in doubt", []string{"lost CreateAgent_1/dies_before,restart.SendMessage_1/limited_day/once"}, dropsInDoubt},
 	{"a batch that begins again", []string{"doubled SendMessage_1/reply_lost/once"}, beginsAgain},
 	{"texts that are never the same", nil, numbered()},

@@ -156,6 +156,8 @@ func TestReportOfADeath(t *testing.T) {
 	assert.Regexp(t, `^swept 1 call: \d+ faults, \d\d deaths that leave \d+ states, [1-9]\d+ executions, [\d.]+m?s$`, s.summary)
 	assert.NotContains(t, s.reports[0], "open", "no text is shown")
 	assert.Empty(t, run(t, again, append(quick, sweep.Without(sweep.Doubled))...).found, "a duplicate is not missing")
+	says := reporting(after(tell("mine"), func(e *sweep.Env) error { e.Told("it may arrive twice"); return tell("mine")(e) }))
+	assert.NotContains(t, run(t, says, quick...).checks(), "doubled SendMessage_1/dies_arrived", "the doubt is reported")
 }
 
 // A process can die at an Env.Point, also at one that the service calls, and while it writes.
@@ -202,17 +204,19 @@ func TestTornStates(t *testing.T) {
 			write(t, other, "xy")
 			write(t, file, "ab")
 		}, []string{"old was empty: ,", "old was cut in half: ,x", "new was missing: ,xy", "new was empty: ,xy", "new was cut in half: a,xy"}},
-		"a file that comes and goes": {func(t *testing.T, file, other string) {
-			write(t, file, "ab")
-			write(t, other, "xy")
-			require.NoError(t, os.Remove(file))
-		}, nil},
 		"a folder that is moved in, and written into later": {func(t *testing.T, file, _ string) {
 			require.NoError(t, os.Rename(t.TempDir(), file))
 			watch.Update(nil, false)
 			write(t, filepath.Join(file, "inside"), "ab")
 		}, nil},
-		"a removal": {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
+		"a file that a database writes into": {func(t *testing.T, _, other string) {
+			opened, err := os.OpenFile(other, os.O_RDWR, 0)
+			_, read := opened.Read(make([]byte, 1))
+			_, wrote := opened.WriteAt([]byte("oxyz"), 0)
+			require.NoError(t, errors.Join(err, read, wrote, opened.Close()))
+		}, []string{"old was half overwritten: ,oxe"}},
+		"a file that is cut off": {func(t *testing.T, _, other string) { require.NoError(t, os.Truncate(other, 2)) }, []string{"old was empty: ,", "old was cut in half: ,o"}},
+		"a removal":              {func(t *testing.T, _, other string) { require.NoError(t, os.Remove(other)) }, []string{"old was not yet removed: ,one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

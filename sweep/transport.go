@@ -160,7 +160,17 @@ func (t *transport) attempt(req *http.Request, c *Call) (*http.Response, error) 
 	if resp != nil {
 		a.Status = resp.StatusCode
 	}
-	t.endAttempt(c, a)
+	t.whileRunning(func() {
+		t.underWay--
+		t.noteProviderKeyLocked(t.record.fake)
+		c.Attempts = append(c.Attempts, a)
+		if a.Status != http.StatusTooManyRequests {
+			t.record.requests++
+		}
+		if t.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
+			t.refusedInARow[c.goroutine] = 0
+		}
+	})
 	return resp, err
 }
 
@@ -185,21 +195,6 @@ func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
 		}
 	})
 	return f, ended || !running
-}
-
-// endAttempt records the result of a request.
-func (x *execution) endAttempt(c *Call, a Attempt) {
-	x.whileRunning(func() {
-		x.underWay--
-		x.noteProviderKeyLocked(x.record.fake)
-		c.Attempts = append(c.Attempts, a)
-		if a.Status != http.StatusTooManyRequests {
-			x.record.requests++
-		}
-		if x.refusedInARow[c.goroutine]++; a.Status != http.StatusUnauthorized && a.Status != http.StatusPaymentRequired {
-			x.refusedInARow[c.goroutine] = 0
-		}
-	})
 }
 
 // noteProviderKeyLocked notes which provider key is stored. A fingerprint that is new

@@ -4,8 +4,9 @@
 // A killed process loses nothing of a write that had returned. So a death can leave one change
 // unfinished: a file that is written in place can be missing, empty or cut in half. Changes
 // before it are complete, and changes after it have not begun. If the old content is the
-// beginning of the new content, only the added part is cut. A file that is moved into place is
-// never cut.
+// beginning of the new content, only the added part is cut. A file that a database keeps open
+// and writes into is not cut: its first half is new, and the rest is old. A file that is moved
+// into place is never cut.
 package disk
 
 import (
@@ -119,9 +120,10 @@ func (w *Watch) Update(last Image, onlyReported bool) (Image, []State) {
 
 // A Change is one thing that happened to an entry.
 type Change struct {
-	Kind Kind
-	Path string
-	From string // the old path of a Moved entry
+	Kind   Kind
+	Path   string
+	From   string // the old path of a Moved entry
+	Opened bool   // a Written file was opened, and not read since, so its old content may be cut off
 }
 
 // Kind says what happened to an entry.
@@ -162,7 +164,7 @@ func torn(before, after Image, changes []Change) (states []State, explained bool
 			if !known || slices.Contains(changes[n+1:], c) { // after a second write, the content of the first is unknown
 				return nil, false
 			}
-			for _, part := range partlyWritten(now[c.Path].Content, whole.Content) {
+			for _, part := range partlyWritten(now[c.Path].Content, whole.Content, c.Opened) {
 				now[c.Path] = Entry{whole.Mode, part.content}
 				add(part.how)
 			}
@@ -188,12 +190,17 @@ func torn(before, after Image, changes []Change) (states []State, explained bool
 // part is a content that a file can have in the middle of a write, and words for it.
 type part struct{ how, content string }
 
-// partlyWritten returns the contents that a file can have in the middle of a write.
-func partlyWritten(old, content string) []part {
+// partlyWritten returns the contents that a file can have in the middle of a write. cutOff says
+// that the old content may be cut off before the write.
+func partlyWritten(old, content string, cutOff bool) []part {
 	if added, appended := strings.CutPrefix(content, old); appended && old != "" {
 		return []part{{"cut in half", old + added[:len(added)/2]}}
 	}
-	return []part{{"empty", ""}, {"cut in half", content[:len(content)/2]}}
+	if cutOff || old == "" || len(content) < len(old) { // a write alone makes no file shorter
+		return []part{{"empty", ""}, {"cut in half", content[:len(content)/2]}}
+	}
+	half := len(content) / 2
+	return []part{{"half overwritten", content[:half] + old[min(half, len(old)):]}}
 }
 
 // content returns the content of a file after the changes, which may move the file.

@@ -13,9 +13,10 @@ import (
 type events struct {
 	fd      int
 	folders map[int32]string // by the kernel's number for the watch
+	opened  map[string]bool  // files that were opened, and not read since
 }
 
-const watchedEvents = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE
+const watchedEvents = syscall.IN_CREATE | syscall.IN_MODIFY | syscall.IN_MOVED_FROM | syscall.IN_MOVED_TO | syscall.IN_DELETE | syscall.IN_OPEN | syscall.IN_ACCESS
 
 // NewWatch returns a Watch without a folder.
 func NewWatch() *Watch {
@@ -30,7 +31,7 @@ func (w *Watch) Close() { _ = syscall.Close(w.fd) }
 // folder. It replaces folders, so that late events of the previous folder have a number
 // that is not in folders.
 func (w *Watch) Start(dir string) {
-	w.dir, w.folders = dir, map[int32]string{}
+	w.dir, w.folders, w.opened = dir, map[int32]string{}, map[string]bool{}
 	w.changes()
 	w.add("")
 }
@@ -81,15 +82,17 @@ func (w *Watch) change(event []byte, moves map[uint32]string) (c Change, known b
 	switch {
 	case !known:
 	case mask&syscall.IN_CREATE != 0:
-		return Change{Created, path, ""}, true
+		return Change{Kind: Created, Path: path}, true
 	case mask&syscall.IN_MODIFY != 0:
-		return Change{Written, path, ""}, true
+		return Change{Kind: Written, Path: path, Opened: w.opened[path]}, true
 	case mask&syscall.IN_MOVED_FROM != 0:
 		moves[cookie] = path
 	case mask&syscall.IN_MOVED_TO != 0:
-		return Change{Moved, path, moves[cookie]}, true
+		return Change{Kind: Moved, Path: path, From: moves[cookie]}, true
 	case mask&syscall.IN_DELETE != 0:
-		return Change{Removed, path, ""}, true
+		return Change{Kind: Removed, Path: path}, true
+	case mask&(syscall.IN_OPEN|syscall.IN_ACCESS) != 0:
+		w.opened[path] = mask&syscall.IN_OPEN != 0
 	}
 	return Change{}, false
 }
