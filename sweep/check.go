@@ -145,7 +145,7 @@ func (rec *record) checkExecution(found reportFunc) {
 	if rec.deadKeyRequests > max(3, baseline[0].deadKeyRequests, baseline[1].deadKeyRequests) {
 		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", rec.deadKeyRequests)
 	}
-	if len(rec.leaked) > max(len(baseline[0].leaked), len(baseline[1].leaked)) {
+	if len(rec.leaked) > rec.maxLeaked {
 		found(Leak, nil, "%s left over:\n%s", printable.Plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
 	}
 	if rec.withoutKeys(all) != all {

@@ -124,9 +124,9 @@ type record struct {
 	lasted      time.Duration
 	// deadKeyRequests is the largest number of answers 401 and 402 in a row after which a
 	// goroutine sent another request.
-	deadKeyRequests int
-	maxRequests     int           // see Quota
-	maxLasted       time.Duration // virtual time
+	deadKeyRequests        int
+	maxRequests, maxLeaked int           // see Quota and Leak
+	maxLasted              time.Duration // virtual time
 
 	left    persisted // the state that the next execution finds
 	moments []moment  // the moments at which the process might die, in order

@@ -534,14 +534,15 @@ func TestFaultsTakeVirtualTime(t *testing.T) {
 	}
 }
 
-// A leak is shown with its stack, outside of a bubble too, and parallel sweeps do not
-// find each other's goroutines.
+// A leak is shown with its stack, outside of a bubble too. A goroutine that ends soon is none, and
+// parallel sweeps do not find each other's goroutines.
 func TestALeakIsShownWithItsStack(t *testing.T) {
 	t.Parallel()
 	leaking := func(e *sweep.Env) {
 		if _, err := e.Client.GetBYOK(e.Context()); err != nil {
 			e.Reports(err)
 			go func() { select {} }()
+			go func() { regexp.MustCompile(strings.Repeat("(a|b)?", 10_000)) }() // is busy for more than 2 ms
 		}
 	}
 	for _, opts := range [][]sweep.Option{{once, sweep.Faults("payment_required")}, alive} {
