@@ -24,7 +24,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			s := loadsim.Scenario{
-				Model: loadsim.Log, Seed: seed, Span: 3 * time.Minute, Processes: 1 + random.IntN(4), Latency: 20 * time.Millisecond,
+				Model: loadsim.Sliding, Seed: seed, Span: 3 * time.Minute, Processes: 1 + random.IntN(4), Latency: 20 * time.Millisecond,
 				Limits: []pacer.Limit{
 					{Max: 1 + random.IntN(80), Window: time.Minute},
 					{Max: 1 + random.IntN(10), Window: 20 * time.Second, Counts: pacer.CountsAgentCreations},
@@ -73,10 +73,10 @@ func TestLongLimits(t *testing.T) {
 		span                 time.Duration
 		least, most, refused int // calls: accepted at least and at most, and refused at most
 	}{
-		"3 an hour":                              {model: loadsim.FromUse, given: 3, real: 3, span: hours * h, least: 3 * hours, most: 3 * hours, refused: hours},
-		"fewer than the pacer was given":         {model: loadsim.Fixed, given: 50, real: 40, span: hours * h, least: 40 * hours, most: 40 * hours, refused: callers * hours},
-		"more than the pacer was given":          {model: loadsim.Fixed, given: 40, real: 50, span: hours * h, least: 50 * hours, most: 50 * hours, refused: callers * hours},
-		"a limit that the service does not have": {model: loadsim.FromUse, given: 3, real: 1000, span: 10 * s, least: 200, most: 1000},
+		"3 an hour":                              {model: loadsim.Fixed, given: 3, real: 3, span: hours * h, least: 3 * hours, most: 3 * hours, refused: hours},
+		"fewer than the pacer was given":         {model: loadsim.Aligned, given: 50, real: 40, span: hours * h, least: 40 * hours, most: 40 * hours, refused: callers * hours},
+		"more than the pacer was given":          {model: loadsim.Aligned, given: 40, real: 50, span: hours * h, least: 50 * hours, most: 50 * hours, refused: callers * hours},
+		"a limit that the service does not have": {model: loadsim.Fixed, given: 3, real: 1000, span: 10 * s, least: 200, most: 1000},
 		"a bucket of 50, refilled by 50 an hour": {model: loadsim.Bucket, given: 50, real: 50, span: hours * h, least: 50*(hours+1) - 10, most: 50 * (hours + 1), refused: 300},
 	} {
 		synctest.Test(t, func(t *testing.T) {

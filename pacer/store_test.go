@@ -167,7 +167,7 @@ func count(log *bytes.Buffer, words string) int { return strings.Count(log.Strin
 func fleet(processes int) (s loadsim.Scenario, log *bytes.Buffer) {
 	log, option := logging()
 	return loadsim.Scenario{
-		Model: loadsim.Log, Limits: perMinute(60), Options: []pacer.Option{option}, Store: loadsim.NewStore(),
+		Model: loadsim.Sliding, Limits: perMinute(60), Options: []pacer.Option{option}, Store: loadsim.NewStore(),
 		Processes: processes, Loads: []loadsim.Load{{Workers: []int{4}}}, Span: 6 * time.Minute,
 	}, log
 }

@@ -135,7 +135,7 @@ func (s *Service) member(id, name string) any { return s.Decides[id].(map[string
 
 // counting has the ways of counting calls.
 var counting = map[any]loadsim.Model{
-	"fixed": loadsim.FromUse, "aligned": loadsim.Fixed, "sliding": loadsim.Log, "weighted": loadsim.Counter, "token bucket": loadsim.Bucket,
+	"fixed": loadsim.Fixed, "aligned": loadsim.Aligned, "sliding": loadsim.Sliding, "weighted": loadsim.Weighted, "token bucket": loadsim.Bucket,
 }
 
 // rule returns the counted calls of a limit.

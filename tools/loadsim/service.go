@@ -78,22 +78,22 @@ type Rule interface {
 }
 
 // Models are the models that allow all calls of a window at once.
-var Models = []Model{Fixed, FromUse, Log, Bucket, Counter}
+var Models = []Model{Aligned, Fixed, Sliding, Bucket, Weighted}
 
 // Strict are the models that allow only some of a window's calls at once.
 var Strict = []Model{Burst, Leaky}
 
-// Fixed windows follow the clock.
-func Fixed(l *pacer.Limit) Rule { return &windows{Limit: l} }
+// Aligned windows follow the clock.
+func Aligned(l *pacer.Limit) Rule { return &windows{Limit: l} }
 
-// FromUse begins a window at the first call after the end of the last window.
-func FromUse(l *pacer.Limit) Rule { return &windows{Limit: l, fromUse: true} }
+// Fixed begins a window at the first call after the end of the last window.
+func Fixed(l *pacer.Limit) Rule { return &windows{Limit: l, fixed: true} }
 
-// Counter is a sliding counter.
-func Counter(l *pacer.Limit) Rule { return &windows{Limit: l, sliding: true} }
+// Weighted is a sliding counter.
+func Weighted(l *pacer.Limit) Rule { return &windows{Limit: l, weighted: true} }
 
-// Log is a sliding log.
-func Log(l *pacer.Limit) Rule { return &slidingLog{Limit: l} }
+// Sliding is a sliding log.
+func Sliding(l *pacer.Limit) Rule { return &slidingLog{Limit: l} }
 
 // Bucket is a token bucket that holds the calls of a whole window.
 func Bucket(l *pacer.Limit) Rule { return &tokenBucket{Limit: l} }
@@ -105,15 +105,15 @@ func Burst(l *pacer.Limit) Rule { return &tokenBucket{Limit: l, burst: 10} }
 func Leaky(l *pacer.Limit) Rule { return &tokenBucket{Limit: l, burst: 1} }
 
 // Refusing refuses every call, with a Retry-After of a second.
-func Refusing(*pacer.Limit) Rule { return FromUse(&pacer.Limit{Max: 0, Window: time.Second}) }
+func Refusing(*pacer.Limit) Rule { return Fixed(&pacer.Limit{Max: 0, Window: time.Second}) }
 
 // windows follow each other, and count the calls in them.
 type windows struct {
 	*pacer.Limit
-	fromUse bool
-	// sliding also counts the previous window, weighted by the share of it that lies within
+	fixed bool
+	// weighted also counts the previous window, weighted by the share of it that lies within
 	// the last Window.
-	sliding        bool
+	weighted       bool
 	begins         time.Duration
 	before, within int
 }
@@ -130,7 +130,7 @@ func (w *windows) Wait(now time.Duration) time.Duration {
 // call.
 func (w *windows) room(before, within int) time.Duration {
 	free := w.Max - within - 1 // without the call itself
-	if !w.sliding || before <= free {
+	if !w.weighted || before <= free {
 		return 0
 	}
 	return time.Duration(float64(w.Window)*(1-float64(free)/float64(before))) + 1
@@ -143,7 +143,7 @@ func (w *windows) Spend(now time.Duration) {
 
 // roll moves on to the window of now.
 func (w *windows) roll(now time.Duration) {
-	if w.fromUse && (w.within == 0 || now >= w.begins+w.Window) {
+	if w.fixed && (w.within == 0 || now >= w.begins+w.Window) {
 		w.begins, w.within = now, 0
 	}
 	for now >= w.begins+w.Window {

@@ -106,7 +106,7 @@ func (row target) measure(t *testing.T) (words []string) {
 // TestPicture runs 20 callers without a Pacer for four minutes. -update-docs draws a row for
 // each caller: its waits, and when the service accepted or refused it.
 func TestPicture(t *testing.T) {
-	scene := unpaced(1, slices.Repeat([]loadsim.Load{{Workers: []int{1}}}, 20)...)(loadsim.FromUse)
+	scene := unpaced(1, slices.Repeat([]loadsim.Load{{Workers: []int{1}}}, 20)...)(loadsim.Fixed)
 	scene.Replies, scene.Span = 2*time.Second, 4*time.Minute
 	waits, answers := "", "" // answers are drawn over the waits
 	synctest.Test(t, func(t *testing.T) {
@@ -138,14 +138,14 @@ func TestRules(t *testing.T) {
 		rule  loadsim.Rule
 		calls []at
 	}{
-		"fixed":                {loadsim.Fixed(most(2)), []at{{50 * s, 0}, {50 * s, 0}, {51 * s, 9 * s}, {60 * s, 0}, {119 * s, 0}, {119 * s, s}}},
-		"fixed, idle for long": {loadsim.Fixed(most(1)), []at{{0, 0}, {1000 * s, 0}, {1001 * s, 19 * s}}},
-		"from first use":       {loadsim.FromUse(most(2)), []at{{50 * s, 0}, {51 * s, 0}, {52 * s, 58 * s}, {110 * s, 0}}},
-		"sliding log":          {loadsim.Log(most(2)), []at{{0, 0}, {30 * s, 0}, {40 * s, 20 * s}, {60 * s, 0}, {61 * s, 29 * s}, {90 * s, 0}}},
+		"fixed":                {loadsim.Aligned(most(2)), []at{{50 * s, 0}, {50 * s, 0}, {51 * s, 9 * s}, {60 * s, 0}, {119 * s, 0}, {119 * s, s}}},
+		"fixed, idle for long": {loadsim.Aligned(most(1)), []at{{0, 0}, {1000 * s, 0}, {1001 * s, 19 * s}}},
+		"from first use":       {loadsim.Fixed(most(2)), []at{{50 * s, 0}, {51 * s, 0}, {52 * s, 58 * s}, {110 * s, 0}}},
+		"sliding log":          {loadsim.Sliding(most(2)), []at{{0, 0}, {30 * s, 0}, {40 * s, 20 * s}, {60 * s, 0}, {61 * s, 29 * s}, {90 * s, 0}}},
 		"token bucket":         {loadsim.Bucket(most(2)), []at{{0, 0}, {0, 0}, {0, 30 * s}, {30 * s, 0}, {31 * s, 29 * s}, {600 * s, 0}, {600 * s, 0}, {600 * s, 30 * s}}},
 		// 4 calls in the minute before: 2 of them still weigh at half time.
-		"sliding counter":       {loadsim.Counter(most(4)), []at{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 75*s + 1}, {60 * s, 15*s + 1}, {75*s + 1, 0}, {76 * s, 14*s + 1}, {90*s + 1, 0}}},
-		"sliding counter, idle": {loadsim.Counter(most(1)), []at{{0, 0}, {59 * s, 61*s + 1}, {120 * s, 0}}},
+		"sliding counter":       {loadsim.Weighted(most(4)), []at{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 75*s + 1}, {60 * s, 15*s + 1}, {75*s + 1, 0}, {76 * s, 14*s + 1}, {90*s + 1, 0}}},
+		"sliding counter, idle": {loadsim.Weighted(most(1)), []at{{0, 0}, {59 * s, 61*s + 1}, {120 * s, 0}}},
 	} {
 		for i, call := range tt.calls {
 			got := tt.rule.Wait(call.now)
