@@ -34,7 +34,7 @@ import (
 //	        attempt.send          sends the request; attempt.read reads the answer
 //	        attempt.classify      finds the outcome, a row of the table in retry.go
 //	        attempt.reportOutcome reports it to the engine and to the user's limiter
-//	      call.Again              decides by the outcome whether another attempt follows
+//	      call.PlanNext           decides by the outcome whether another attempt follows
 //	        attempt.planRetry     checks that the limit, the time and the retry budget allow it
 //	      call.Pause              waits before it
 //	    call.finishError          makes the error from the last attempt
@@ -374,8 +374,9 @@ func (a *attempt) reportOutcome(ctx context.Context) {
 	}
 }
 
-// Again plans another attempt, if the table in retry.go asks for one and planRetry allows it.
-func (c *call) Again() bool {
+// PlanNext plans another attempt, if the table in retry.go asks for one and planRetry allows it.
+// It reports whether there is one.
+func (c *call) PlanNext() bool {
 	a := &c.last
 	if a.next = a.outcome.actionAfter(c.endpoint.Method); a.next != actionRetry {
 		return false

@@ -39,10 +39,10 @@ func (s *Server) matchingRules(c *call, rules []*rule) []*rule {
 func (s *Server) chooseFaults(c *call, matching []*rule) {
 	defer s.lock().Unlock()
 	for _, in := range slices.Backward(matching) {
-		slows := in.fault.phase == onTheWay
+		combines := in.fault.phase == onTheWay
 		// The match counts even if another fault was chosen already, since Nth and Chance count
 		// every call that matches.
-		if !in.countMatchLocked() || !slows && c.fault != nil {
+		if !in.countMatchLocked() || !combines && c.fault != nil {
 			continue
 		}
 		in.countHitLocked()
@@ -50,7 +50,7 @@ func (s *Server) chooseFaults(c *call, matching []*rule) {
 		switch {
 		case in.fault.change != nil:
 			c.changes = append(c.changes, in)
-		case slows:
+		case combines:
 			c.latencies = append(c.latencies, in.fault.delay)
 		default:
 			c.fault = in.fault

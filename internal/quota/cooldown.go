@@ -78,8 +78,8 @@ type gate struct {
 	end          time.Duration // when it opens, by Retry-After
 	traceID      string        // the trace_id of the answer that closed it
 	random       float64       // for jitter; the same for all callers, so that they keep their order
-	lastAccepted time.Duration // when a call last got through
-	isAlive      bool          // a call has got through
+	refusedSince time.Duration // when a call last got through, or the gate first closed; patience counts from then
+	everPassed   bool          // a call has got through
 	dueToOpen    time.Duration // when it was last due to open; patience counts until then, because a frozen program opens it later
 	ramp         *ramp         // paces the calls since it last opened; nil: it has not opened yet, or holds no call back any more
 }
@@ -131,7 +131,7 @@ func (g *gate) closedSchedule(first *Waiter, waiting int) Schedule {
 	jitter := Jitter(g.retryAfter, DefaultMinWait, timeLeft, g.random)
 	passed, failed := g.ramp.result()
 	if failed > 0 { // the gate has opened before, and let nobody through
-		s.RefusedSince, s.RefusedUntil = g.lastAccepted, g.dueToOpen
+		s.RefusedSince, s.RefusedUntil = g.refusedSince, g.dueToOpen
 		jitter /= starvedJitterDivisor
 	}
 	if failed > 1 {
@@ -148,13 +148,13 @@ func (g *gate) closedSchedule(first *Waiter, waiting int) Schedule {
 // minBackoff ends before first's Patience and deadline, so that the call is sent once more before
 // it fails.
 func (g *gate) backoffEnd(first *Waiter, waiting, failed int) time.Duration {
-	if g.isAlive {
+	if g.everPassed {
 		waiting = max(waiting, minCrowd)
 	}
 	longest := max(minBackoff, MaxGateBackoff/time.Duration(max(1, waiting)))
 	backoff := min(max(g.retryAfter, MinClosed)<<min(failed-1, maxDoublings), longest)
 	backoff += time.Duration(g.random * float64(backoff) / 4) // several programs must not try at the same moments
-	patience := max(g.lastAccepted, first.limitedSince) + cmp.Or(first.Patience, Never/2)
+	patience := max(g.refusedSince, first.limitedSince) + cmp.Or(first.Patience, Never/2)
 	lastChance := max(min(patience, first.deadline-answerWait), g.closedAt+minBackoff)
 	return min(g.closedAt+backoff, lastChance)
 }
@@ -206,7 +206,7 @@ func (g *gate) open(now, due time.Duration) {
 	next.lastPassed = max(passed, last.lastPassed/2) // a small number may mean that other programs were quicker this time
 	next.gap = last.gap * 5 / 4
 	if passed > 0 {
-		g.lastAccepted = max(g.lastAccepted, g.closedAt) // calls without an answer count as passed
+		g.refusedSince = max(g.refusedSince, g.closedAt) // calls without an answer count as passed
 		if average := (now - last.opened) / time.Duration(passed); average < next.gap || last.gap == 0 || passed <= last.lastPassed {
 			next.gap = average
 		}
@@ -220,7 +220,7 @@ func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLo
 	state, passed := &c.classes[w.Class.ID], o.Sent && !o.Refused
 	r, _ := w.Grant.Mark.(*ramp) // of the open gate that let the call go; nil: the call was a trial at a closed gate
 	if state.gate != nil && passed {
-		state.gate.lastAccepted, state.gate.isAlive = now, true // also if the class leaves this gate below: both may share one limit
+		state.gate.refusedSince, state.gate.everPassed = now, true // also if the class leaves this gate below: both may share one limit
 	}
 	if r != nil {
 		r.record(o)
@@ -275,7 +275,7 @@ func (g *gate) close(now time.Duration, o Outcome, random func() float64) (longe
 	end, before := now+o.RetryAfter, g.end
 	if !g.closed {
 		if g.ramp == nil {
-			g.lastAccepted = now
+			g.refusedSince = now
 		}
 		g.closed, g.closedAt, g.random, before = true, now, random(), 0
 	}

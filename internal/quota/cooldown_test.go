@@ -267,7 +267,7 @@ func TestGapShrinksByAHalf(t *testing.T) {
 
 // A caller's patience counts from the last call that passed, not from when the caller came.
 func TestPatienceCountsFromTheLastPass(t *testing.T) {
-	g, w := &gate{closedAt: h, retryAfter: 60 * s, lastAccepted: h, ramp: &ramp{failedBefore: 2}}, reading()
+	g, w := &gate{closedAt: h, retryAfter: 60 * s, refusedSince: h, ramp: &ramp{failedBefore: 2}}, reading()
 	w.limitedSince, w.deadline = h-4*time.Minute, Never
 	assert.Equal(t, h+64*s, g.closedSchedule(w, 1).Opens, "after the longest backoff: patience lasts until h + 5 min")
 }

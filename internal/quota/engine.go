@@ -257,7 +257,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	// The alarm may sleep by the clock of another call, which may stand still. So it starts again
 	// by the clock of this call, unless it sleeps by the real clock.
 	if e.alarm == Never || e.clock != (RealClock{}) {
-		e.clock, e.alarm = w.Clock, 0
+		e.clock, e.alarm = w.Clock, 0 // no queue is due at 0, so setAlarmLocked replaces the alarm
 	}
 	e.serveLocked()
 	if !w.queued {
@@ -380,8 +380,9 @@ func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, r
 	return wait, refusal
 }
 
-// Done records how the attempt ended after Acquire succeeded. If Acquire fails, it calls
-// Done itself: then Done takes the call out of its queue, if it is there. closedLonger is true
+// Done ends the attempt after Acquire: it gives an unsent grant back, and passes any other outcome
+// to the rule. If Acquire fails, it calls Done itself: then Done takes the call out of its queue,
+// if it is there. closedLonger is true
 // if a refusal closed a limit, or keeps it closed for at least a second longer.
 func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	w.Unserved = o.Refused || !o.Sent

@@ -18,8 +18,8 @@ type Call interface {
 	// Attempt makes an attempt, with the given cookies. It returns what the cookie jar needs
 	// of the answer; status 0 means that none came.
 	Attempt(cookies []string) (status int, header http.Header)
-	// Again decides whether another attempt follows.
-	Again() bool
+	// PlanNext plans another attempt, and reports whether there is one.
+	PlanNext() bool
 	// Pause waits before the next attempt. An error ends the loop.
 	Pause() error
 }
@@ -42,7 +42,7 @@ type Loop struct {
 //
 //	for {
 //		call.Attempt(cookies)
-//		if !call.Again() {
+//		if !call.PlanNext() {
 //			return nil
 //		}
 //		if err := call.Pause(); err != nil {
@@ -54,8 +54,8 @@ func (l *Loop) Run(ctx context.Context, method string, u *url.URL, jar http.Cook
 	l.httpClient = http.Client{Transport: l, Jar: jar, CheckRedirect: noRedirect}
 	l.library = retryablehttp.Client{
 		HTTPClient:   &l.httpClient,
-		RetryMax:     math.MaxInt, // Again decides
-		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.call.Again(), nil },
+		RetryMax:     math.MaxInt, // PlanNext decides
+		CheckRetry:   func(context.Context, *http.Response, error) (bool, error) { return l.call.PlanNext(), nil },
 		PrepareRetry: func(*http.Request) error { return l.call.Pause() },
 		// No backoff here: the library calls Pause next, which waits by the client's clock.
 		Backoff:      func(_, _ time.Duration, _ int, _ *http.Response) time.Duration { return 0 },

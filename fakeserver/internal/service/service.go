@@ -73,8 +73,8 @@ type endpointRules struct {
 	checks []check
 }
 
-// endpointTable returns interface 4 as a table. Where the interface does not show the order
-// of two checks, Behavior decides. Paths, statuses and what a call spends are in the rows
+// endpointTable returns interface 4 as a table. Behavior decides the orders for which it has a
+// field, and the interface or this table all others. Paths, statuses and what a call spends are in the rows
 // of package spec. CreateAgent spends a BYOK set too if it has llm.api_key.
 func endpointTable(b *Behavior) map[*spec.Endpoint]endpointRules {
 	agent := ordered(b.BodyBeforeAgent, wellFormed, agentFound)
@@ -126,10 +126,9 @@ type call struct {
 //
 // The flaw of a call is the refusal that its checks found. It is not final, because it may leave
 // a limit the right to refuse the call first: see roleOf. For example, a wrong body while the
-// minute is spent is answered 429 by default, and 400 without LimitBeforeBody. So each order of
-// checks that a real service may have is one setting of Behavior. A call that authenticate
-// refuses spends no limit of a key, whatever Behavior says: without a valid key there is none to
-// spend, and 402, 404 and 405 come before the limits.
+// minute is spent is answered 429 by default, and 400 without LimitBeforeBody. A call that
+// authenticate refuses spends no limit of a key, whatever Behavior says: without a valid key there
+// is none to spend, and 402, 404 and 405 come before the limits.
 func (s *State) Do(now time.Time, req *Request) Result {
 	c := &call{state: s, req: req, now: now}
 	if refusal := c.authenticate(); refusal != nil {
@@ -173,7 +172,8 @@ func (c *call) countKeyless(refusal *Refusal) {
 	c.state.limit(spec.LimitIndex(fakenames.IPMinute), spec.PreviewPlan, new(Usage), c.addressUsage()).count(c.now)
 }
 
-// addressUsage returns the Usage of the caller's address, and keeps it.
+// addressUsage returns the Usage of the caller's address. It stores a new one if there is none, or
+// if it comes from another clock.
 func (c *call) addressUsage() *Usage {
 	usage := usageIfSameClock(c.state.ips[c.req.IP], c.now, longestAddressWindow)
 	c.state.ips[c.req.IP] = usage
@@ -331,7 +331,7 @@ func (c *call) roleOf(l *spec.Limit, flaw *Refusal) role {
 	_, setsBYOK := c.req.Fields[spec.LLMAPIKey]
 	switch {
 	// Section 4 lists no 429 for three endpoints: GET /v1/status, and reading and clearing
-	// BYOK. The decision "status" covers all three.
+	// BYOK. The member status of the decision refused_requests_spend covers all three.
 	case l.Counts == spec.Requests && e.Spends == nil:
 		return role{counts: behavior.RequestsSpend[callsWithout429]}
 	// For every other call, its flaw decides whether it counts as a request.
