@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/agent-messaging-service/agentmessaging-go/internal/quota"
 )
 
 // budget is a bound and its usage at a moment. The usage is the state's own, so a method that
@@ -19,7 +21,7 @@ type budget struct {
 	arrivalMargin time.Duration // how much longer than the window a call counts, because calls arrive later than they are sent
 	allowed       float64       // how many calls a window may hold now: level
 	evenGap       time.Duration // Window/allowed: the distance at which calls fill the window evenly
-	pace          time.Duration // the distance between calls: evenGap * (1 + spacing); if calls are only counted, trialWait
+	pace          time.Duration // the distance between calls: evenGap * (1 + spacing); if calls are only counted, quota.TrialWait
 	spacing       float64       // Extra, or arrivalMargin/Window if that is more
 	burst         time.Duration // how far calls may be ahead of the pace after a quiet time; 0 on a share
 }
@@ -73,7 +75,6 @@ type slot struct {
 const (
 	pacedSlots    = 240              // slots of a paced window; with 120 a few calls exceeded the limit
 	countedSlots  = 60               // slots of a window that is only counted, which may be a day
-	trialWait     = time.Second      // how long the other calls wait for a trial's refusal: services refuse quickly
 	maxAtOnce     = 10               // the most calls of a burst
 	atOnceAtFirst = 3                // the calls of the first burst, when the state is new
 	levelGrowth   = 1.5              // the factor by which the level grows in a window
@@ -150,7 +151,7 @@ func (b *budget) spend(at time.Duration) {
 }
 
 // spendCounted counts a call of a limit without a pace. Once Max calls have gone, and after
-// each refusal, the next call is a trial: the other calls wait trialWait, because a refusal of
+// each refusal, the next call is a trial: the other calls wait quota.TrialWait, because a refusal of
 // the trial would come within that time. Then one call goes, then two, four and so on, each time
 // followed by such a wait.
 func (b *budget) spendCounted() {
@@ -160,7 +161,7 @@ func (b *budget) spendCounted() {
 	b.add(b.now, b.callWeight)
 	if b.Trials > 0 {
 		if b.Trials&(b.Trials-1) == 0 { // the trials 1, 2, 4, 8 and so on
-			b.Due = b.now + trialWait
+			b.Due = b.now + quota.TrialWait
 		}
 		b.Trials++
 	}

@@ -70,7 +70,7 @@ func (l *ledger) budget(i int) budget {
 	b.evenGap = time.Duration(float64(b.Window) / b.allowed)
 	b.slotLength, b.pace = b.Window/pacedSlots, time.Duration(float64(b.evenGap)*(1+b.spacing))
 	if !b.paced() {
-		b.slotLength, b.pace = b.Window/countedSlots, trialWait
+		b.slotLength, b.pace = b.Window/countedSlots, quota.TrialWait
 	}
 	if b.callWeight == 1 {
 		atOnce := min(maxAtOnce, max(2, math.Floor(b.max/6)))

@@ -16,8 +16,8 @@ const (
 	MinClosed = time.Second
 	// A service may give one name to several limits. So a class may wait only because its limit
 	// has the same name as the limit that refused another class. Such a class sends one call each
-	// trialWait (a trial), until the first answer decides.
-	trialWait = time.Second
+	// TrialWait (a trial), until the first answer decides. Package pacer has trials too.
+	TrialWait = time.Second
 	// While no call gets through a gate when it opens, the gate stays closed longer each time.
 	// So a service that refuses every call is asked less and less often. The longest time is
 	// MaxGateBackoff for a lone caller. For n callers it is MaxGateBackoff/n, because a crowd
@@ -51,7 +51,7 @@ type classState struct {
 	mustAsk atomic.Bool // the engine must ask about the class; atomic, because Classify reads it without the lock
 	gate    *gate       // the gate at which the calls of the class wait; nil: no limit holds them back
 	// If the gate closed without a refusal of this class, its limit may only share the name. So
-	// one call tries at trialAt, and another one each trialWait, because an answer may take minutes.
+	// one call tries at trialAt, and another one each TrialWait, because an answer may take minutes.
 	// Never: the limit has refused the class itself, so no call tries.
 	trialAt time.Duration
 }
@@ -108,7 +108,7 @@ func (c *CoolDown) AskLocked(now time.Duration, first *Waiter, waiting int) Sche
 		return s
 	case now < s.Turn:
 		if now >= state.trialAt {
-			state.trialAt = now + trialWait
+			state.trialAt = now + TrialWait
 			s.Grants = []Grant{{At: now, ReportSuccess: true}} // a trial belongs to no ramp, so it has no Mark
 		}
 		s.AskAgain = min(s.Turn, state.trialAt)
@@ -248,10 +248,10 @@ func (c *CoolDown) refusedLocked(now time.Duration, class int, o Outcome) (close
 			c.classes[i].gate = g
 		}
 	}
-	wasOpen, trial := !g.closed, now+trialWait
+	wasOpen, trial := !g.closed, now+TrialWait
 	longer := g.close(now, o, c.random)
-	if o.RetryAfter <= trialWait {
-		trial += trialWait // without a backoff, the gate opens before a trial would be due
+	if o.RetryAfter <= TrialWait {
+		trial += TrialWait // without a backoff, the gate opens before a trial would be due
 	}
 	for i := range c.classes {
 		state := &c.classes[i]
