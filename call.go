@@ -80,8 +80,8 @@ type call struct {
 	start      time.Time                        // by the client's clock; set if there are observers
 	subject    Subject                          // for observers; the attempt that creates an agent adds its ID
 
-	// engine makes the call wait for limits. It is the client's engine. If the client has none
-	// (WithoutCoolDown without a Pacer), it is an engine that no other call uses.
+	// engine makes the call wait for limits. It is the client's engine, or from the first 429 of a
+	// call that waits alone on, an engine that no other call uses.
 	engine *quota.Engine
 	waiter quota.Waiter // the call's place in the engine
 
@@ -118,9 +118,6 @@ func (c *Client) newCall(ctx context.Context, r request, readResult func(*answer
 	}
 	if r.body != nil {
 		call.payload, _ = strictjson.Encode(r.body) // cannot fail: strings, and metadata that is JSON already
-	}
-	if call.engine == nil { // WithoutCoolDown: the call waits alone
-		call.engine = quota.NewCoolDown(c.random)
 	}
 	call.waiter = quota.Waiter{Endpoint: r.endpoint, SetsBYOK: r.endpoint.Counts(spec.BYOKSets, r.providerKey != ""), MaxWait: c.retry.MaxWait, Patience: c.timeout, Clock: c.clock}
 	if c.handlers != nil {
@@ -224,7 +221,9 @@ func (c *call) Attempt(cookies []string) (status int, header http.Header) {
 	c.last429 = nil
 	if a.outcome == outcomeLimited {
 		c.last429 = a.failure
-		c.refusals++
+		if c.refusals++; c.refusals == 1 && c.client.callsWaitAlone() {
+			c.engine = quota.NewCoolDown(c.client.random) // so that the client's engine never learns of a 429
+		}
 	}
 	return a.answer.Status, a.answer.Header
 }
@@ -369,7 +368,7 @@ func (a *attempt) reportOutcome(ctx context.Context) {
 	if a.permit != nil { // deferred, since Done may panic: the engine learns of the 429 first
 		defer a.permit.Done(AttemptOutcome{StatusCode: a.answer.Status, Sent: a.answer.Sent, LimitKey: o.LimitKey, RetryAfter: o.RetryAfter})
 	}
-	if a.call.engine.Done(&a.call.waiter, o) && a.call.client.engine != nil {
+	if a.call.engine.Done(&a.call.waiter, o) && !a.call.client.callsWaitAlone() {
 		a.call.client.handlers.emit(ctx, slog.LevelInfo, func() Event { return CoolDown{a.call.subject, o.LimitKey, cmp.Or(o.RetryAfter, quota.MinClosed)} })
 	}
 }

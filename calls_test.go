@@ -106,6 +106,8 @@ var verdicts = []callCase{
 		do:    inTurn(get, paced(pacer.BYOKPlanLimits(), get)),
 		given: inOrder(again, again, again, broken, again, okAnswer, again, again, again, slow(2*time.Second, broken), again, okAnswer),
 		want:  "not done, not done, not done, unknown, not done, done, not done, not done, not done, unknown, not done, done, 16s"},
+	{rule: "Under WithoutCoolDown a 429 holds back no other call.", do: inTurn(get, get), opts: options{agentmessaging.WithoutCoolDown(), once},
+		given: inOrder(refused, okAnswer), want: "not done, done"},
 	{rule: "A wait that ends before the deadline is begun.",
 		do: within(31*time.Second, get), given: inOrder(busy("30"), okAnswer), want: "unknown, done, 30s"},
 	{rule: "A wait longer than MaxWait is not begun, with a later deadline or without one.",

@@ -119,19 +119,20 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 }
 
 // limitEngine returns the engine in which calls wait for limits: the Pacer's, or else
-// the parent's cool-down if the clock is the same, or else a new cool-down. It returns
-// nil under WithoutCoolDown.
+// the parent's cool-down if the clock is the same, or else a new cool-down. If calls wait alone,
+// it is one that never learns of a 429 and so holds no call back.
 func (s *settings) limitEngine(parent *Client) *quota.Engine {
 	switch {
 	case s.pacer != nil:
 		return s.pacer
-	case s.noCoolDown:
-		return nil
-	case parent.engine != nil && parent.pacer == nil && !s.clockGiven:
+	case parent.engine != nil && parent.pacer == nil && !s.clockGiven && !s.noCoolDown:
 		return parent.engine
 	}
 	return quota.NewCoolDown(s.random)
 }
+
+// callsWaitAlone reports whether a 429 holds back only the call that met it.
+func (s *settings) callsWaitAlone() bool { return s.noCoolDown && s.pacer == nil }
 
 // Every method of a zero Client returns errNoClient.
 var errNoClient = &ValidationError{Field: "client", Reason: "was not made by NewClient"}

@@ -108,7 +108,7 @@ func (c *call) refusedBy(byLimiter bool) string {
 	switch {
 	case byLimiter, c.client.pacer != nil:
 		return ""
-	case c.client.noCoolDown:
+	case c.client.callsWaitAlone():
 		return "client"
 	}
 	return "cool-down"
