@@ -128,7 +128,7 @@ func (l limit) opens(now time.Time) time.Time {
 	case l.bucket:
 		opens = l.Full.Add(l.perCall() - l.burstTolerance())
 	case l.counting == decisions.WindowsWeighted:
-		opens = l.weightedOpens(now)
+		opens = l.weightedOpens(now, calls, left)
 	default:
 		for _, t := range calls {
 			if left < l.max {
@@ -144,10 +144,11 @@ func (l limit) opens(now time.Time) time.Time {
 }
 
 // weightedOpens returns the first time at which the calls of the present window, and the
-// part of the window before that still counts, leave room for one call.
-func (l limit) weightedOpens(now time.Time) time.Time {
+// part of the window before that still counts, leave room for one call. calls and used are what
+// counted returns.
+func (l limit) weightedOpens(now time.Time, calls []Tally, used int) time.Time {
 	start := now.Truncate(l.row.Window)
-	before, used := l.callsBefore(start, now)
+	before := callsBefore(calls, start)
 	present := used - before
 	if present >= l.max { // the limit opens in the next window, where these calls are the calls of the window before
 		start, before, present = start.Add(l.row.Window), present, 0
@@ -169,16 +170,14 @@ func fraction(n, part, whole int64) int64 {
 	return int64(quotient)
 }
 
-// callsBefore returns how many of the calls that count now came before start, and how many count
-// in all.
-func (l limit) callsBefore(start, now time.Time) (before, used int) {
-	calls, used := l.counted(now)
+// callsBefore returns how many of the calls came before start.
+func callsBefore(calls []Tally, start time.Time) (before int) {
 	for _, t := range calls {
 		if t.At.Before(start) {
 			before += t.Calls
 		}
 	}
-	return before, used
+	return before
 }
 
 // used returns how many calls count now. A fraction of a call counts as a whole one, so that a
@@ -190,12 +189,12 @@ func (l limit) used(now time.Time) int {
 	case l.bucket:
 		return int(max(0, l.Full.Sub(now)+l.perCall()-1) / l.perCall())
 	}
-	start := now.Truncate(l.row.Window)
-	before, used := l.callsBefore(start, now)
+	calls, used := l.counted(now)
 	if l.counting != decisions.WindowsWeighted {
 		return used
 	}
-	return used - int(fraction(int64(before), int64(now.Sub(start)), int64(l.row.Window)))
+	start := now.Truncate(l.row.Window)
+	return used - int(fraction(int64(callsBefore(calls, start)), int64(now.Sub(start)), int64(l.row.Window)))
 }
 
 // stateAt describes the limit.
