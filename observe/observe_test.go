@@ -149,14 +149,14 @@ func TestFile(t *testing.T) {
 		"windows": {Answer: json.RawMessage(`"fixed"`), AtLeast: 6, AtMost: 7, Seen: "2026-01-31", Count: 8, NotAsked: "needs a second key",
 			Evidence: &observe.Evidence{Request: "GET /v1/status", Answer: "429"}},
 	}, Limits: map[string]int{"key_minute": 60}, Traffic: map[string]observe.Sight{"GET /v1/status 200": {Count: 9, Seen: "2026-01-31"}},
-		Spent: observe.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 5}}
+		Spent: observe.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 7*time.Minute - 5}}
 	assert.JSONEq(t, `{"format":1,
 		"decisions":{"windows":{"answer":"fixed","at_least":6,"at_most":7,"evidence":{"request":"GET /v1/status","answer":"429"},
 			"seen":"2026-01-31","count":8,"not_asked":"needs a second key"}},
 		"limits":{"key_minute":60},"traffic":{"GET /v1/status 200":{"count":9,"seen":"2026-01-31"}},
-		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":5}}`, string(rawcall.JSONOf(o)))
-	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 5ns of waiting", o.Spent.String())
-	assert.Equal(t, "1 request, 4 warm-ups", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 5}))
+		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":419999999995}}`, string(rawcall.JSONOf(o)))
+	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 7m0s of waiting", o.Spent.String())
+	assert.Equal(t, "1 request, 4 warm-ups", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 7 * time.Minute}))
 	rest := asTheFake()
 	delete(rest.Decisions, "times")
 	assert.Equal(t, observe.Spend{Requests: 2, Creations: 1, Wait: time.Hour}, rest.Preview(observe.Target{}, observe.Spend{Requests: 99, Creations: 9, Wait: time.Hour}), "nothing fills a minute")
@@ -168,7 +168,7 @@ func TestFile(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, rawcall.JSONOf(o), rawcall.JSONOf(again))
 	o.Keep(again)
-	assert.Equal(t, observe.Spend{Requests: 2, Creations: 4, BYOKSets: 6, WarmUps: 8, Wait: 10}, o.Spent)
+	assert.Equal(t, observe.Spend{Requests: 2, Creations: 4, BYOKSets: 6, WarmUps: 8, Wait: 14*time.Minute - 10}, o.Spent)
 	assert.Equal(t, []any{60, observe.Sight{Count: 18, Seen: "2026-01-31"}}, []any{o.Limits["key_minute"], o.Traffic["GET /v1/status 200"]}, "counts add up")
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
 	fewer := &observe.Observation{Limits: map[string]int{"key_minute": 50}}

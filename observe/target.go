@@ -116,7 +116,7 @@ func (s Spend) Over(left Spend) string {
 		}
 	}
 	if s.Wait > left.Wait {
-		words = append(words, fmt.Sprint(s.Wait, " of waiting"))
+		words = append(words, fmt.Sprint(s.Wait.Round(100*time.Millisecond), " of waiting"))
 	}
 	return strings.Join(words, ", ")
 }
