@@ -65,6 +65,9 @@ import (
 // or if the Budget allows no case. If a shared target refuses Key from the start, gives no
 // answer three times in a row, or begins with three answers that are not JSON, the case
 // fails and the cases after it are skipped.
+//
+// Call it with go test -count=1. Without, go test may repeat an earlier "ok" and not ask the
+// target, because it does not see that a service has changed.
 func Run(t *testing.T, target Target) {
 	t.Helper()
 	done, err := readProgress(target.Progress)
