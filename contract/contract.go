@@ -61,10 +61,10 @@ import (
 // test shows this line if it is called with -v or without package arguments, or if a case
 // fails.
 //
-// Run fails t if the Progress file cannot be read or written, if BaseURL or Key is empty,
-// or if the Budget allows no case. If a shared target refuses Key from the start, gives no
-// answer three times in a row, or begins with three answers that are not JSON, the case
-// fails and the cases after it are skipped.
+// Run fails t if the Progress file cannot be read or written, if Key is empty, if BaseURL is
+// empty or ends in /v1, or if the Budget allows no case. If a shared target refuses Key from
+// the start, gives no answer three times in a row, or begins with three answers that are not
+// JSON, the case fails and the cases after it are skipped.
 //
 // Call it with go test -count=1. Without, go test may repeat an earlier "ok" and not ask the
 // target, because it does not see that a service has changed.
@@ -75,8 +75,8 @@ func Run(t *testing.T, target Target) {
 		t.Fatal(err)
 	}
 	first := target.forCase(t)
-	if first.BaseURL == "" || first.Key == "" {
-		t.Fatal("contract: Target.BaseURL or Target.Key is empty; both are needed")
+	if first.BaseURL == "" || first.Key == "" || path.Base(first.BaseURL) == "v1" {
+		t.Fatal("contract: the target needs a Target.BaseURL without /v1, and a Target.Key")
 	}
 	planned, left := newSchedule(cases(), first, done)
 	if !planned.runsAny(done) {

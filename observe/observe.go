@@ -38,6 +38,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 )
 
@@ -48,11 +49,11 @@ import (
 // A question that was not asked or got no clear answer has a [Finding] that says
 // why in NotAsked, also if the target hangs or gives undocumented answers.
 //
-// Run always returns an Observation with what it found. It also returns an error if
-// BaseURL or Key is empty, if ctx ends, if the target refuses the key (401 or 402: use a
-// valid key on an active plan), or if three calls in a row get no documented answer
-// (check BaseURL and whether the service is up). After that, [Observation.Continue] asks
-// the remaining questions.
+// Run always returns an Observation with what it found. It also returns an error if Key is
+// empty, if BaseURL is empty or ends in /v1, if ctx ends, if the target refuses the key (401
+// or 402: use a valid key on an active plan), or if three calls in a row get no documented
+// answer (check BaseURL and whether the service is up). After that, [Observation.Continue]
+// asks the remaining questions.
 func Run(ctx context.Context, target Target, budget Spend) (*Observation, error) {
 	o := &Observation{}
 	return o, o.Continue(ctx, target, budget)
@@ -65,8 +66,8 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 	o.init()
 	p := o.newProbe(ctx, target, budget)
 	p.budget = o.Preview(target, budget)
-	if target.BaseURL == "" || target.Key == "" {
-		p.stopped = errors.New("observe: Target.BaseURL or Target.Key is empty; both are needed")
+	if target.BaseURL == "" || target.Key == "" || path.Base(target.BaseURL) == "v1" {
+		p.stopped = errors.New("observe: the target needs a Target.BaseURL without /v1, and a Target.Key")
 	}
 	defer func() { o.Spent = o.Spent.Plus(p.spent) }()
 	for _, q := range questions {

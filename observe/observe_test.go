@@ -95,8 +95,9 @@ func TestContinueAsksTheRest(t *testing.T) {
 	target, fake := observedFake(t)
 	before := fake.StoreBYOK(fake.Key(), "k", fakeserver.BYOK{Provider: "openai"})
 	o := observe.Observation{Format: 1, Decisions: map[string]observe.Finding{"windows": {Answer: json.RawMessage(`"kept"`)}}}
-	assert.ErrorContains(t, o.Continue(t.Context(), observe.Target{BaseURL: target.BaseURL}, plenty), "Target.Key is empty")
-	assert.Zero(t, o.Spent, "without a key")
+	assert.ErrorContains(t, o.Continue(t.Context(), observe.Target{BaseURL: target.BaseURL}, plenty), "Target.Key")
+	assert.ErrorContains(t, o.Continue(t.Context(), observe.Target{BaseURL: target.BaseURL + "/v1/", Key: target.Key}, plenty), "without /v1")
+	assert.Zero(t, o.Spent, "without a key, or at a wrong address")
 	require.NoError(t, o.Continue(t.Context(), target, observe.Spend{Requests: 20}))
 	assert.Contains(t, o.Decisions["retry_after"].NotAsked, "needs a larger budget")
 	require.NoError(t, o.Continue(t.Context(), target, observe.Spend{Requests: 300, Creations: 12, WarmUps: 4}))
