@@ -115,9 +115,12 @@ func targetOf(fake *fakeserver.Server, transport func(ip string) http.RoundTripp
 }
 
 // newFake makes a fake whose clock is still. It does not list its calls when a case fails: the
-// case shows the one that matters.
+// case shows the one that matters. A provider key is stored already, since earlier cases or the
+// owner of the key may leave one on a target that cases share.
 func newFake(tb testing.TB, opts ...fakeserver.Option) *fakeserver.Server {
-	return fakeserver.New(quiet{tb}, append([]fakeserver.Option{fakeserver.WithClock(still), fakeserver.WithUnknownRoutes()}, opts...)...)
+	fake := fakeserver.New(quiet{tb}, append([]fakeserver.Option{fakeserver.WithClock(still), fakeserver.WithUnknownRoutes()}, opts...)...)
+	fake.StoreBYOK(fake.Key(), "sk-earlier", fakeserver.BYOK{Provider: "openai_compat"})
+	return fake
 }
 
 // still is a clock that only Advance moves.

@@ -151,7 +151,7 @@ func (s *suite) byok() {
 func (s *suite) byokOfAnotherKey() {
 	const bound = "BYOK is bound to the API key that set it."
 	mine, still := setBYOK.given(200).by(another), getBYOK.is(200).holds("byok.provider", "openai").by(another)
-	s.add("4.6/byok-of-another-key", bound, mine, byokCreation.is(400))
+	s.add("4.6/byok-of-another-key", bound, mine, clearStored, byokCreation.is(400))
 	s.add("5/byok-read-of-another-key", bound, mine, byokIsNull.by(third), still)
 	s.add("5/byok-cleared-by-another-key", bound, mine, clearStored.by(third), still)
 	s.add("5/byok-set-by-another-key", bound, mine, setBYOK.with(byokBody(`"label":"b"`)).is(200).by(third), still)
@@ -165,13 +165,13 @@ func (s *suite) byokOfCreations() {
 		stored  = "llm.api_key at creation is stored as PUT /v1/byok would store it, for dashboard-issued and other keys alike"
 	)
 	s.add("4.6/byok-set-earlier", earlier, setBYOK.given(200), byokCreation.is(200), sendMessage.is(200))
-	s.add("4.6/byok-with-key", earlier, createAgent.with(rawcall.LLM(`"mode":"byok",`+rawcall.KeyMembers)).is(200), sendMessage.is(200))
+	s.add("4.6/byok-with-key", earlier, clearStored, createAgent.with(rawcall.LLM(`"mode":"byok",`+rawcall.KeyMembers)).is(200), sendMessage.is(200))
 	s.add("4.6/byok-neither", earlier, clearStored, byokCreation.is(400))
 	s.addRows("2.3/llm.provider-required", "BYOK provider; required when llm.api_key is given", createAgent, 400,
 		row{"hosted", rawcall.LLM(`"api_key":"k"`)},
 		row{"byok", rawcall.LLM(`"mode":"byok","api_key":"k"`)})
 
-	s.add("fake/creation-stores-key", stored,
+	s.add("fake/creation-stores-key", stored, setBYOK.given(200),
 		createAgent.with(rawcall.LLM(`"provider":"anthropic","api_key":"`+rawcall.ProviderKey+`",`+fullMembers)).is(200),
 		getBYOK.is(200).holdsBYOK("anthropic", "https://gateway.example/v1", "m-1"), byokWarmUp.is(200))
 	s.add("fake/creation-stores-key-of-any-key", stored, creationWithKey.is(200).by(notDashboard), byokCreation.is(200).by(notDashboard))
@@ -179,7 +179,7 @@ func (s *suite) byokOfCreations() {
 	s.add("7/400-creation-stores-no-byok", invalidBody, clearStored, createAgent.with(rawcall.LLM(rawcall.KeyMembers+`,"tier":"slow"`)).is(400), byokIsNull)
 	s.add("fake/byok-agent-after-clear", "byok agent after the config was cleared: message answers 400 byok_not_configured",
 		setBYOK.given(200), byokCreation.given(200), clearBYOK.given(200),
-		sendMessage.is(400).holds("error", "byok_not_configured"),
+		sendMessage.is(400).holds("error", "byok_not_configured"), enableSMS.is(200),
 		setBYOK.given(200), sendMessage.is(200))
 	s.add("fake/hosted-agent-after-clear", "a hosted agent does not need BYOK", createAgent.given(200), clearBYOK.given(200), sendMessage.is(200))
 }
@@ -201,7 +201,7 @@ func (s *suite) warmUps() {
 		setBYOK.given(200), byokWarmUp.is(200).holds("mode", "byok"))
 	s.add("4.2/byok-not-configured", conflict, clearStored, byokWarmUp.is(409))
 	s.add("4.2/byok-cleared", conflict, setBYOK.given(200), clearBYOK.given(200), byokWarmUp.is(409))
-	s.add("4.2/byok-of-another-key", conflict, setBYOK.given(200).by(another), byokWarmUp.is(409))
+	s.add("4.2/byok-of-another-key", conflict, setBYOK.given(200).by(another), clearStored, byokWarmUp.is(409))
 	s.add("4.2/byok-unavailable", unavailable, setBYOK.given(200), storeOff, byokWarmUp.is(503))
 	s.add("4.2/hosted-without-byok", unavailable, storeOff, warmUp.is(200))
 	s.add("4.2/byok-forbidden", forbidden, byokWarmUp.is(403).by(notDashboard)) // 403 comes before 409

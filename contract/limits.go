@@ -140,7 +140,7 @@ const (
 func (s *suite) counted() {
 	refused := createAgent.limited("key_minute")
 	s.add("fake/counted/400-404-409", requestsSpent,
-		badCreation.given(400).times(20), readUnknownAgent.given(404).times(20), byokWarmUp.given(409).times(20), refused)
+		clearStored, badCreation.given(400).times(20), readUnknownAgent.given(404).times(20), byokWarmUp.given(409).times(20), refused)
 	s.add("fake/counted/403", requestsSpent, setBYOK.given(403).times(minuteMax).by(notDashboard), refused.by(notDashboard))
 	s.add("fake/counted/503", requestsSpent, storeOff, setBYOK.given(503).times(minuteMax), storeOn, refused)
 	s.add("fake/counted/operation-429", requestsSpent, // a creation that its limit refuses spends no request
@@ -176,10 +176,10 @@ func (s *suite) operations() {
 	}
 	created, set := createAgent.is(200).times(10), setBYOK.is(200).times(5)
 	noCreation, noSet := createAgent.limited("agent_create_ip_minute"), setBYOK.limited("byok_set_key_hour")
-	operation("refused-creation", badCreation.given(400).times(10), byokCreation.given(400).times(10), created, noCreation)
+	operation("refused-creation", clearStored, badCreation.given(400).times(10), byokCreation.given(400).times(10), created, noCreation)
 	operation("refused-set", setBYOK.with(`{}`).given(400).times(6), storeOff, setBYOK.given(503).times(6), storeOn, set, noSet)
 	operation("refused-warmup",
-		badWarmUp.given(400).times(4), byokWarmUp.given(409).times(4), warmUp.is(200).times(3), warmUp.limited("warmup_key_hour"))
+		clearStored, badWarmUp.given(400).times(4), byokWarmUp.given(409).times(4), warmUp.is(200).times(3), warmUp.limited("warmup_key_hour"))
 	operation("clear-is-no-set", setBYOK.is(200).times(4), clearBYOK.given(200), setBYOK.is(200), clearBYOK.given(200), noSet)
 	operation("set-refused-takes-no-creation", set, creationWithKey.is(429).times(10), created, noCreation)
 	operation("creation-refused-takes-no-set", created, creationWithKey.is(429).times(10), set, noSet)

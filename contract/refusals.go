@@ -121,7 +121,7 @@ func (s *suite) order() {
 		setBYOK.is(200).times(5), setBYOK.with(`{}`).is(400),
 		createAgent.is(200).times(8), createAgent.with(rawcall.LLM(rawcall.KeyMembers+`,"tier":"slow"`)).is(400),
 		creationWithKey.limited("byok_set_key_hour"))
-	order("409-before-operation-429", warmUp.is(200).times(3), byokWarmUp.is(409), warmUp.limited("warmup_key_hour"))
+	order("409-before-operation-429", clearStored, warmUp.is(200).times(3), byokWarmUp.is(409), warmUp.limited("warmup_key_hour"))
 	order("503-before-operation-429", setBYOK.is(200).times(5), storeOff, setBYOK.is(503))
 }
 
