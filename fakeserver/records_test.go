@@ -231,6 +231,7 @@ var reasons = []struct {
 	{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
 	{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
 	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(_ fake, c *caller) { c.call("DELETE", "/v1/byok", noBody) }},
+	{"409: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(_ fake, c *caller) { c.setBYOK(); c.call("DELETE", "/v1/byok", noBody) }},
 	{"400: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", anAgent + "/messages", `{"text":"x"}`, func(f fake, c *caller) {
 		c.setBYOK()
 		c.agent(`{"llm":{"mode":"byok"}}`)

@@ -88,6 +88,10 @@ func TestAddAgent(t *testing.T) {
 		stored, there := fake.Agent(row.want.ID)
 		assert.Equal(t, []any{row.want, true}, []any{stored, there}, row.given)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send("agent_000001", "hello").wantError(t, 404, "not_found")
+		fake.AddAgent(c.key, fakeserver.Agent{ID: "agent_000003", CreatedAt: created})
+		fake.RemoveAgent(c.agent(emptyBody)) // agent_000004
+		assert.Equal(t, "agent_000005", c.agent(emptyBody), "no identifier is given twice")
+		assert.Equal(t, created.UTC(), fake.Agents()[1].UpdatedAt, "in the order of creation; the times are equal unless given")
 	}
 }
 
@@ -155,6 +159,7 @@ func TestStateRoundTrip(t *testing.T) {
 	many.AddExchanges(agent, append(make([]fakeserver.Exchange, 1000), longest)...)
 	few, _ := newFake(t)
 	require.NoError(t, few.ReadState(strings.NewReader(written(t, many))))
+	few.AddExchanges(agent, longest)
 	assert.Len(t, few.Conversation(agent), 1000, "a fake that keeps fewer exchanges")
 }
 
