@@ -73,27 +73,17 @@ func (l limit) counted(now time.Time) (calls []Tally, used int) {
 	return calls, used
 }
 
-// drain counts a call in a bucket, whose state is a single time, Full. Each call moves Full
-// later by perCall. The bucket is empty when Full is burstTolerance after now, and full
-// when Full has passed.
-func (l limit) drain(now time.Time) {
-	if l.Full.Before(now) {
-		l.Full = now
-	}
-	l.Full = l.Full.Add(l.perCall())
-}
-
 // count counts a call that passes now. If the fake that wrote a state file counted calls in
 // another way, the count starts from zero.
 func (l limit) count(now time.Time) {
-	if now.After(l.usage.Last) {
-		l.usage.Last = now
-	}
+	l.usage.Last = later(l.usage.Last, now)
 	if l.CountedBy != l.counting {
 		*l.Ledger = Ledger{CountedBy: l.counting, ExhaustedUntil: l.ExhaustedUntil}
 	}
+	// The state of a bucket is a single time, Full. Each call moves Full later by perCall. The
+	// bucket is empty when Full is burstTolerance after now, and full when Full has passed.
 	if l.bucket {
-		l.drain(now)
+		l.Full = later(l.Full, now).Add(l.perCall())
 		return
 	}
 	l.Calls, l.Used = l.counted(now)
@@ -137,10 +127,15 @@ func (l limit) opens(now time.Time) time.Time {
 			opens, left = t.At.Add(l.row.Window), left-t.Calls
 		}
 	}
-	if opens.Before(l.keyClosedUntil) {
-		return l.keyClosedUntil
+	return later(opens, l.keyClosedUntil)
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
 	}
-	return opens
+	return a
 }
 
 // weightedOpens returns the first time at which the calls of the present window, and the

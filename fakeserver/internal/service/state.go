@@ -260,9 +260,7 @@ func (s *State) Exhaust(k *Key, i int, now time.Time) {
 	if l := &k.Usage.Ledgers[i]; !l.ExhaustedUntil.After(now) {
 		l.ExhaustedUntil = now.Add(spec.Limits[i].Window)
 	}
-	if now.After(k.Usage.Last) {
-		k.Usage.Last = now
-	}
+	k.Usage.Last = later(k.Usage.Last, now)
 }
 
 // LimitStates describes the limits of a key, and the limits of an address if ip is valid,
