@@ -394,13 +394,21 @@ func TestUnusedRequiredOfASkippedTest(t *testing.T) {
 
 // A Required script or fault that was never used fails the test. The message has the call that
 // came nearest, and what kept the rule from acting on it.
-func TestUnusedRequiredScript(t *testing.T) {
+func TestUnusedRequired(t *testing.T) {
 	byAgent, byText := fakeserver.ByAgent("agent_000001"), fakeserver.ByText("good morning")
 	panics := fakeserver.Where(func(fakeserver.Call) bool { panic("of the test") })
 	requires := fakeserver.Where(func(fakeserver.Call) bool { runtime.Goexit(); return true })
 	const answered = "trace_000002 POST /v1/agents/agent_000001/messages key_000001: 200, "
 	const refused = "trace_000003 POST /v1/agents/agent_000009/messages key_000001: 404 not_found: no agent has this identifier, "
-	for _, row := range []unusedRow{
+	byGet := fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
+	inject := func(f fake) *fakeserver.Injection { return f.Inject(fakeserver.Answer(503, ""), byGet).Required() }
+	const rule, nearest = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))", "trace_000004 GET /v1/agents/agent_000001 key_000001: "
+	for _, row := range []struct {
+		rule    string
+		matched int
+		nearest string
+		given   func(f fake, calls func()) // makes the rule, before or after the calls
+	}{
 		{"OnMessage(ByAgent(agent_000001), ByText(12 characters))", 0, answered + "not matched by ByText(12 characters)",
 			func(f fake, calls func()) { f.OnMessage(byAgent, byText).Required(); calls() }},
 		{"OnMessage(ByAgent(…), ByText(12 characters))", 0, refused + "not matched by ByAgent(…), ByText(12 characters)",
@@ -411,16 +419,7 @@ func TestUnusedRequiredScript(t *testing.T) {
 			func(f fake, calls func()) { calls(); f.OnMessage(panics, requires).Required() }},
 		{"OnMessage(ByAgent(agent_000001)).Nth(2)", 1, answered + "which matches: the rule waits for match 2",
 			func(f fake, calls func()) { f.OnMessage(byAgent).Nth(2).Required(); calls() }},
-	} {
-		row.check(t)
-	}
-}
 
-func TestUnusedRequiredFault(t *testing.T) {
-	byGet := fakeserver.ByEndpoint(fakeserver.EndpointGetAgent)
-	inject := func(f fake) *fakeserver.Injection { return f.Inject(fakeserver.Answer(503, ""), byGet).Required() }
-	const rule, nearest = "Inject(Answer(503), ByEndpoint(GET /v1/agents/{agent_id}))", "trace_000004 GET /v1/agents/agent_000001 key_000001: "
-	for _, row := range []unusedRow{
 		{rule, 0, nearest + "200, which matches: it came before the rule was made",
 			func(f fake, calls func()) { calls(); inject(f) }},
 		{rule + ".From(3).Times(2)", 1, nearest + "200, which matches: the rule waits for match 3",
@@ -445,29 +444,17 @@ func TestUnusedRequiredFault(t *testing.T) {
 				f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/v1/status", nil))
 			}},
 	} {
-		row.check(t)
+		watch, fake, c := newSpied(t)
+		row.given(fake, func() {
+			c.agent(emptyBody)
+			for _, id := range []string{"agent_000001", "agent_000009"} {
+				_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
+			}
+			_ = seen(c.wire, c.request("GET", anAgent, noBody)) // is not a message, so it is never the nearest call of a script
+		})
+		watch.finish()
+		want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s", row.rule, row.matched, row.nearest)
+		require.Len(t, watch.errors, 1, row.rule)
+		assert.Equal(t, want, regexp.MustCompile(`(go:)\d+( is)`).ReplaceAllString(watch.errors[0], "${1}LINE${2}"))
 	}
-}
-
-// unusedRow is a rule that is never used, and the parts of the message that says so.
-type unusedRow struct {
-	rule    string
-	matched int
-	nearest string
-	given   func(f fake, calls func()) // makes the rule, before or after the calls
-}
-
-func (row unusedRow) check(t *testing.T) {
-	watch, fake, c := newSpied(t)
-	row.given(fake, func() {
-		c.agent(emptyBody)
-		for _, id := range []string{"agent_000001", "agent_000009"} {
-			_ = seen(c.wire, c.request("POST", "/v1/agents/"+id+"/messages", `{"text":"hello"}`))
-		}
-		_ = seen(c.wire, c.request("GET", anAgent, noBody)) // is not a message, so it is never the nearest call of a script
-	})
-	watch.finish()
-	want := fmt.Sprintf("fakeserver: %s at fault_test.go:LINE is required and was never used; calls that it matched: %d; nearest: %s", row.rule, row.matched, row.nearest)
-	require.Len(t, watch.errors, 1, row.rule)
-	assert.Equal(t, want, regexp.MustCompile(`(go:)\d+( is)`).ReplaceAllString(watch.errors[0], "${1}LINE${2}"))
 }
