@@ -88,7 +88,6 @@ func (o *Observation) Continue(ctx context.Context, target Target, budget Spend)
 func (o *Observation) Preview(target Target, budget Spend) Spend {
 	p := o.newProbe(context.Background(), target, budget)
 	left := p.budget // costs are subtracted, since a sum could overflow if the budget is math.MaxInt
-	left.Wait = 0    // any call may meet a limit and have to wait
 	for _, q := range questions {
 		if !o.has(q) && p.lacks(q) == "" {
 			left = left.Minus(q.costs)
@@ -97,7 +96,11 @@ func (o *Observation) Preview(target Target, budget Spend) Spend {
 			}
 		}
 	}
-	return p.budget.Minus(left.atLeast(Spend{}))
+	for _, kind := range left.parts() {
+		*kind.n = max(*kind.n, 0)
+	}
+	left.Wait = 0 // any call may meet a limit and have to wait
+	return p.budget.Minus(left)
 }
 
 // has reports whether all questions that q answers have an answer.

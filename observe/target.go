@@ -130,10 +130,3 @@ func (s Spend) Plus(t Spend) Spend {
 func (s Spend) Minus(t Spend) Spend {
 	return Spend{s.Requests - t.Requests, s.Creations - t.Creations, s.BYOKSets - t.BYOKSets, s.WarmUps - t.WarmUps, s.Wait - t.Wait}
 }
-
-// atLeast returns the larger of s and t, part by part.
-func (s Spend) atLeast(t Spend) Spend {
-	return Spend{
-		max(s.Requests, t.Requests), max(s.Creations, t.Creations), max(s.BYOKSets, t.BYOKSets), max(s.WarmUps, t.WarmUps), max(s.Wait, t.Wait),
-	}
-}
