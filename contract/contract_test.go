@@ -241,8 +241,8 @@ func TestProgress(t *testing.T) {
 // TestUnusable: a target that gives no answer, or refuses the key, breaks no rule.
 func TestUnusable(t *testing.T) {
 	ofStatus, ofAgent := newCase("", "", getStatus.is(200)), newCase("", "", readAgent.is(200))
-	const invalid = `invalid port ":x" after host`
-	noProxy := &url.Error{Op: "parse", URL: "http://user:canary@proxy:x", Err: errors.New(invalid)}
+	const invalid = `invalid port ":[key]" after host`
+	noProxy := &url.Error{Op: "parse", URL: "http://user:canary@proxy:x", Err: errors.New(`invalid port ":key-canary" after host`)}
 	silent := &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return nil, noProxy }}
 	for _, tt := range []struct {
 		c         testCase
@@ -257,7 +257,7 @@ func TestUnusable(t *testing.T) {
 		{ofStatus, roundtrip.Answering(401, `{"error":"unauthorized"}`), 1, "", "refuses Target.Key: 401"},
 		{newCase("", "", setBYOK.is(200)), roundtrip.Answering(503, `{"error":"byok_off"}`), 1, "", "BYOK is not available on the target"},
 	} {
-		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-1", HTTPClient: &http.Client{Transport: tt.transport}}
+		all, target := newShared(0), Target{BaseURL: "http://service.example", Key: "key-canary", HTTPClient: &http.Client{Transport: tt.transport}}
 		for range tt.calls - 1 {
 			assert.ErrorContains(t, tt.c.runOn(t.Context(), target, all), tt.first, tt.want)
 		}
@@ -393,7 +393,7 @@ func TestFailurePrintsRule(t *testing.T) {
 		{"8.4/all/max", on(200, func(r *reply) { r.refuse(400, r.key()) }), "(interface 8.4): system_prompt at most 2000 characters; customer_ref",
 			`answered 400, error "[key]"`},
 		{"7/status-without-429", func(r *reply) { r.refuse(429, "") }, "(interface 7): Which endpoints", "(call 1 of 65); interface 4.1 lists no 429"},
-		{"4.1/shape", set("version", "ok", []any{nil}), "(interface 4.1): Response", `member "ok": got [null], want bool`},
+		{"4.1/shape", set("version", "ok", []any{nil, "fake_000001"}), "(interface 4.1): Response", `member "ok": got [null,"[redacted]"], want bool`}, // a part of the key
 		{"4.2/byok-not-configured", on(409, func(r *reply) { delete(r.body, "error") }), "(interface 2.1): error | string | yes", ""},
 		{"8.1/warmup_key_hour", on(429, func(r *reply) { delete(r.body, "limit_key") }), "(interface 7): Rate-limited body", ""},
 	} {

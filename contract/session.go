@@ -148,7 +148,7 @@ func (s *session) failure(a answer, problems ...problem) error {
 	}
 	s.broke = true
 	p := problems[i]
-	text := fmt.Sprintf("broken rule %s\n%s\n%s", p.rule, p.text, s.Describe(a.Exchange))
+	text := fmt.Sprintf("broken rule %s\n%s\n%s", p.rule, s.Redact(p.text), s.Describe(a.Exchange))
 	if s.calls > 0 {
 		text += fmt.Sprintf("\ncalls before it: %d, waited: %v", s.calls, s.waited)
 	}
@@ -202,7 +202,7 @@ func (s *session) call(st step, i int) (answer, error) {
 		}
 		switch skip := s.whySkip(a, i); {
 		case err != nil:
-			return a, fmt.Errorf("%s %s got no answer: %s\n%s%s", st.Method, st.Path, rawcall.Cause(err), unchecked, s.running.Rule)
+			return a, fmt.Errorf("%s %s got no answer: %s\n%s%s", st.Method, st.Path, s.Redact(rawcall.Cause(err)), unchecked, s.running.Rule)
 		case slices.Contains(st.statuses, a.Status):
 			return a, s.failure(a, s.bucketProblem(a, st, passed))
 		case a.Status == http.StatusOK && passed < s.givenBack(st):
@@ -271,7 +271,7 @@ func (s *session) checkTarget(c rawcall.Call, x rawcall.Exchange, err error) {
 	switch {
 	case s.target.Fresh != nil:
 	case state.unanswered == 3:
-		state.unusable = fmt.Errorf("contract: three calls in a row got no JSON answer; check Target.BaseURL and whether the service is up: %s", rawcall.Cause(err))
+		state.unusable = fmt.Errorf("contract: three calls in a row got no JSON answer; check Target.BaseURL and whether the service is up: %s", s.Redact(rawcall.Cause(err)))
 	case byOwnKey && refused && !state.accepted:
 		state.unusable = fmt.Errorf("contract: the target refuses Target.Key: %d; use a dashboard-issued key on an active plan", x.Status)
 	}
