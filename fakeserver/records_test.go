@@ -228,7 +228,7 @@ var reasons = []struct {
 	{"401: key_000001 was revoked 3m0s ago.", "GET", "/v1/status", "", func(f fake, c *caller) { f.RevokeKey(c.key); f.Advance(3*time.Minute + 1) }},
 	{"403: key_000002 was not issued through the dashboard, which BYOK requires.", "GET", "/v1/byok", "",
 		func(f fake, c *caller) { c.key = f.IssueKey(fakeserver.KeyOptions{NotDashboard: true}) }},
-	{"404: the agent belongs to key_000001.", "GET", anAgent, "", agentOfAnother},
+	{"404: the agent belongs to key_000001.", "GET", anAgent, "", func(f fake, c *caller) { c.agent(emptyBody); c.key = f.IssueKey(fakeserver.KeyOptions{}) }},
 	{"404: no endpoint has this path.", "GET", "/v1/nothing", "", nil},
 	{"409: no BYOK configuration was ever set for key_000001.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(_ fake, c *caller) { c.call("DELETE", "/v1/byok", noBody) }},
 	{"409: the BYOK configuration of key_000001 was cleared less than 1s ago.", "POST", "/v1/warmup", `{"mode":"byok"}`, func(_ fake, c *caller) { c.setBYOK(); c.call("DELETE", "/v1/byok", noBody) }},
@@ -253,11 +253,6 @@ var reasons = []struct {
 	{"TruncateReply(5) cut the answer after 5 of 143 bytes; the call had its effect.", "GET", anAgent, "", injecting(fakeserver.TruncateReply(5))},
 	{"404: no agent has this identifier. TruncateReply(5) cut the answer after 5 of 103 bytes; the service had refused it with 404.", "GET", "/v1/agents/x", "", injecting(fakeserver.TruncateReply(5))},
 	{"", "GET", anAgent, "", injecting(fakeserver.Latency(0))},
-}
-
-func agentOfAnother(f fake, c *caller) {
-	c.agent(emptyBody)
-	c.key = f.IssueKey(fakeserver.KeyOptions{})
 }
 
 func injecting(fault fakeserver.Fault) func(fake, *caller) {

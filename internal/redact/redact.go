@@ -123,7 +123,8 @@ func newSecret(text string, parts *parts) secret {
 	s := secret{text: text, parts: parts, letters: strings.Map(letter, text)}
 	add := func(next []byte) { s.beginnings = append(s.beginnings, fold(next)) }
 	add([]byte(text[:first]))
-	for _, begin := range slices.Compact([]string{begin, inJSON(begin)}) {
+	quoted, _ := strictjson.Encode(begin) // as the body of a request has it; cannot fail for a string
+	for _, begin := range slices.Compact([]string{begin, string(quoted[1 : len(quoted)-1])}) {
 		for skip := range 3 {
 			part := []byte(begin[skip:min(len(begin), skip+parts.firstEncoded)])
 			letters := min(parts.firstEncoded, len(part)*8/6) // without the last letter if the byte after part changes it
@@ -145,12 +146,6 @@ var publicPrefix = regexp.MustCompile(`^[a-zA-Z]{2,4}[-_](?:[a-zA-Z]{2,6}[-_])?`
 // longKey is the length, in bytes, from which on a key without its prefix is still hard to
 // confuse with other words.
 const longKey = 16
-
-// inJSON returns a text as the body of a request has it.
-func inJSON(text string) string {
-	quoted, _ := strictjson.Encode(text) // cannot fail: a string
-	return string(quoted[1 : len(quoted)-1])
-}
 
 // fold maps bytes that proxies and encodings use in place of each other to the same byte. It
 // changes text. net/http changes the case of header names, "+" is a space in a query, numbers
@@ -267,18 +262,17 @@ func shows(secrets []secret, text string, in Place) bool {
 		}
 		for i := range secrets {
 			s := &secrets[i]
-			isIn := func(first []byte) bool { return bytes.Contains(folded, first) }
-			if slices.ContainsFunc(s.beginnings, isIn) {
+			if slices.ContainsFunc(s.beginnings, func(first []byte) bool { return bytes.Contains(folded, first) }) {
 				return true
 			}
 			if s.mayHavePart(letters, in) && hideParts(secrets[i:i+1], text, in) != text {
 				return true
 			}
 		}
-		if strings.IndexByte(text, '%') < 0 && strings.IndexByte(text, '\\') < 0 && strings.IndexByte(text, '&') < 0 {
+		before := text
+		if text = withoutEscapes(text); text == before {
 			return false
 		}
-		text = withoutEscapes(text)
 	}
 	return false
 }
@@ -324,9 +318,12 @@ func hideParts(secrets []secret, text string, in Place) string {
 	letters, from, to := lettersOf(text)
 	hidden := make([]bool, len(text))
 	for i := range secrets {
-		least := secrets[i].parts.letters[in]
+		least, known := secrets[i].parts.letters[in], map[string]bool{} // all parts of this length
+		for of, end := []rune(secrets[i].letters), least; end <= len(of); end++ {
+			known[string(of[end-least:end])] = true
+		}
 		for end := least; end <= len(letters); end++ {
-			if strings.Contains(secrets[i].letters, string(letters[end-least:end])) {
+			if known[string(letters[end-least:end])] {
 				for at := from[end-least]; at < to[end-1]; at++ {
 					hidden[at] = true
 				}
@@ -360,49 +357,55 @@ func cover(text string, hidden []bool) string {
 	return shown.String()
 }
 
-// withoutEscapes decodes one layer of escapes. It tries the regular expression only where
-// an escape may begin: searching the whole text with it takes many times as long.
+// withoutEscapes decodes one layer of escapes. It uses no regular expression, which would take many
+// times as long: an answer may have a million of the bytes with which an escape can begin.
 func withoutEscapes(text string) string {
-	clean := make([]byte, 0, len(text))
-	for len(text) > 0 {
-		written, meant := text[:1], text[:1]
-		if strings.IndexByte(`%\&`, text[0]) >= 0 {
-			if found := escape.FindString(text[:min(20, len(text))]); found != "" { // the longest escape has 20 bytes
-				written, meant = found, unescape(found)
-			}
-		}
-		clean, text = append(clean, meant...), text[len(written):]
+	var clean []byte
+	for at := strings.IndexAny(text, escapes); at >= 0; at = strings.IndexAny(text, escapes) {
+		meant, length := unescape(text[at:])
+		clean, text = append(append(clean, text[:at]...), meant...), text[at+length:]
 	}
-	return string(clean)
+	return string(clean) + text
 }
 
-// escape matches the escapes of URLs, JSON and HTML, and Go's \x.
-var escape = regexp.MustCompile(`(?i)^(?:%[0-9a-f]{2}|\\x[0-9a-f]{2}|\\ud[89ab]..\\ud[c-f]..|\\u[0-9a-f]{4}|\\["\\/bfnrt]` +
-	`|&(?:amp|lt|gt|quot|apos);|&#0{0,9}[0-9]{1,7};?|&#x0{0,9}[0-9a-f]{1,6};?)`)
+// escapes has the bytes with which escapes begin.
+const escapes = `%\&`
 
 // htmlEntities has the HTML entities that keys and JSON need. Package html, which has all of them,
 // would add 80 KiB to every program.
 var htmlEntities = map[string]string{"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&apos;": "'"}
 
-func unescape(escape string) string {
-	escape = strings.ToLower(escape)
-	if text, ok := htmlEntities[escape]; ok {
-		return text
+// unescape decodes the beginning of a text: an escape of length bytes, as URLs, JSON, HTML and Go
+// have them, or else one byte.
+func unescape(text string) (meant string, length int) {
+	begin := strings.ToLower(text[:min(20, len(text))]) // the longest escape has 20 bytes
+	asGo := strings.Replace(begin[:1], "%", `\x`, 1) + begin[1:]
+	code, isChar, after, err := strconv.UnquoteChar(asGo, '"')
+	switch {
+	case strings.HasPrefix(begin, "&#"):
+		number, base := begin[2:], 10
+		if number != "" && number[0] == 'x' {
+			number, base = number[1:], 16
+		}
+		rest := strings.TrimLeft(number, "0123456789abcdef"[:base])
+		if char, noNumber := strconv.ParseUint(number[:len(number)-len(rest)], base, 31); noNumber == nil {
+			return string(rune(char)), len(begin) - len(strings.TrimPrefix(rest, ";"))
+		}
+	case begin[0] == '&':
+		end := 1 + strings.IndexByte(begin, ';')
+		if char := htmlEntities[begin[:end]]; char != "" {
+			return char, end
+		}
+	case err == nil && isChar:
+		return string(code), len(begin) - len(after)
+	case err == nil:
+		return string([]byte{byte(code)}), len(begin) - len(after)
+	case strings.HasPrefix(begin, `\/`):
+		return "/", 2
+	case strings.HasPrefix(begin, `\ud`) && json.Unmarshal([]byte(`"`+text[:min(12, len(text))]+`"`), &meant) == nil: // a pair of surrogates
+		return meant, min(12, len(text))
 	}
-	if escape[0] == '\\' && escape[1] != 'x' {
-		var text string
-		_ = json.Unmarshal([]byte(`"`+escape+`"`), &text) // escape matches valid ones only
-		return text
-	}
-	base := 16
-	if escape[0] == '&' && escape[2] != 'x' {
-		base = 10
-	}
-	code, _ := strconv.ParseUint(strings.Trim(escape, `%\x&#;`), base, 31) // escape matches valid ones only
-	if escape[0] == '&' {
-		return string(rune(code))
-	}
-	return string([]byte{byte(code)})
+	return text[:1], 1
 }
 
 const maxQuote = 160
