@@ -67,9 +67,10 @@ func (s *sweep) addToCause(r *run, aboutRun bool, f finding) {
 	case s.drops(f):
 		return
 	case r.name == "":
-		s.t.Fatalf("sweep: the check %q fails without faults: %s", f.Check, f.Says)
+		s.t.Fatalf("sweep: the check %q fails without faults: %s", f.Check, r.last().withoutKeys(f.Says))
 	}
 	for _, rec := range slices.Backward(r.records) {
+		f.Says = rec.withoutKeys(f.Says) // the texts of a panic and of the user's own checks
 		if rec.died != "" {
 			f.Says = "the process died " + rec.died + "; " + f.Says
 		}

@@ -182,7 +182,7 @@ func (s *sweep) mustPass(rec *record) {
 	s.t.Helper()
 	fail := func(how, why string) {
 		s.t.Helper()
-		s.t.Fatalf("sweep: %sthe scenario %s without faults: %s", rec.when(), how, why)
+		s.t.Fatalf("sweep: %sthe scenario %s without faults: %s", rec.when(), how, rec.withoutKeys(why))
 	}
 	wrong := slices.IndexFunc(rec.statements, func(t statement) bool { return t.kind == asserted || t.kind == reported })
 	switch {

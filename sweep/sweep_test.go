@@ -267,7 +267,7 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 	t.Parallel()
 	s := run(t, reporting(mended(notify)), append(quick, sweep.FakeOptions(fakeserver.WithKey("sk-mine")), sweep.WithCheck("one agent for a customer", func(run *sweep.Run) error {
 		if run.Plan == "SendMessage_1/bad_request/once" {
-			panic("no such plan")
+			panic("no such plan for sk-mine")
 		}
 		if _, err := os.ReadDir(run.Dir); err != nil || run.Plan == "CreateAgent_1/bad_request/once" {
 			return errors.Join(err, errors.New("found by a check of my own"))
@@ -275,7 +275,7 @@ func TestOwnChecksSeeTheRun(t *testing.T) {
 		return nil
 	}))...)
 	assert.Equal(t, sweep.Finding{"one agent for a customer", "CreateAgent_1/bad_request/once", fakeserver.EndpointCreateAgent, "found by a check of my own"}, s.found[0])
-	assert.Contains(t, s.found[1].Says, "the check panicked: no such plan")
+	assert.Contains(t, s.found[1].Says, "the check panicked: no such plan for [key]")
 	baseline, refused := s.runs[""], s.runs["CreateAgent_1/bad_request/once"]
 	assert.Equal(t, "SendMessage_1", baseline.Calls[1].Name)
 	assert.Len(t, baseline.Restarted, 3, "calls after three restarts")
@@ -423,7 +423,7 @@ var misuses = map[string]struct {
 	opts     []sweep.Option
 }{
 	"finds":          {reporting(broken(notify)), "again: go test -v -run '^TestChild$/^finds$/", alive},
-	"fails":          {func(e *sweep.Env) { e.Fatal("the shop is shut") }, "the scenario failed without faults: the shop is shut", nil},
+	"fails":          {func(e *sweep.Env) { e.Fatal(e.Fake.Key(), "is no key of the shop") }, "the scenario failed without faults: [key] is no key of the shop", nil},
 	"fails now":      {func(e *sweep.Env) { e.FailNow(); panic("FailNow returns") }, "the scenario failed without faults: failed", nil},
 	"404":            {func(e *sweep.Env) { e.Reports(gone(e)) }, "the scenario failed without faults: agentmessaging: GET /v1/agents/{agent_id}: 404", nil},
 	"404 and silent": {func(e *sweep.Env) { _ = gone(e) }, "no call succeeds without faults", nil},
