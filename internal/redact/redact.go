@@ -361,15 +361,12 @@ func cover(text string, hidden []bool) string {
 // times as long: an answer may have a million of the bytes with which an escape can begin.
 func withoutEscapes(text string) string {
 	var clean []byte
-	for at := strings.IndexAny(text, escapes); at >= 0; at = strings.IndexAny(text, escapes) {
+	for at := strings.IndexAny(text, `%\&`); at >= 0; at = strings.IndexAny(text, `%\&`) {
 		meant, length := unescape(text[at:])
 		clean, text = append(append(clean, text[:at]...), meant...), text[at+length:]
 	}
 	return string(clean) + text
 }
-
-// escapes has the bytes with which escapes begin.
-const escapes = `%\&`
 
 // htmlEntities has the HTML entities that keys and JSON need. Package html, which has all of them,
 // would add 80 KiB to every program.

@@ -41,7 +41,7 @@ const (
 // A shorter one would be found everywhere.
 const minSecret = 8
 
-// maxKeys is the largest number of secrets for which a body is searched.
+// maxKeys is the largest number of secrets for which a body or a header is searched.
 const maxKeys = 100
 
 // Text replaces the words of a person by their length, in code points as interface 8.4
@@ -102,8 +102,8 @@ func (s Secrets) CleanHeader(h http.Header) http.Header {
 		}):
 			name, values = Key, append(values, Key)
 		// The value is a secret, even if it is not one of s: an unknown scheme of
-		// Authorization, or a cookie.
-		case namesSecret(name):
+		// Authorization, or a cookie. Or there are too many secrets to search for in a long header.
+		case namesSecret(name), len(s) > maxKeys:
 			values = append(values, Key)
 		default:
 			for _, v := range sent {
