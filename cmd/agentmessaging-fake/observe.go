@@ -110,17 +110,19 @@ func parseObserve(args, environ []string) (*observeCommand, error) {
 // check finds mistakes that would stop the run, before any call spends the key's limits.
 func (o *observeCommand) check() error {
 	// Without an address, every question would end without an answer.
-	if address, err := url.Parse(o.target.BaseURL); err != nil || address.Host == "" || !strings.HasPrefix(address.Scheme, "http") || o.target.Key == "" {
+	address, err := url.Parse(o.target.BaseURL)
+	if err != nil || address.Host == "" || !strings.HasPrefix(address.Scheme, "http") || o.target.Key == "" {
 		return errors.New("observe: set AGENT_MESSAGING_BASE_URL to an address such as https://service.example, without /v1, and AGENT_MESSAGING_API_KEY to a key of that service")
 	}
 	// With a mistyped path there would be no baseline to compare with.
 	if _, err := os.Stat(o.baseline); err != nil && o.baseline != "" && filepath.Clean(o.baseline) != filepath.Clean(o.out) {
 		return fmt.Errorf("observe: --baseline: %w; the first run makes it if --out is the same file", err)
 	}
-	if o.out != "" {
-		if err := atomicfile.Writable(o.out); err != nil {
-			return fmt.Errorf("observe: --out: %w", err)
-		}
+	if o.out == "" {
+		return nil
+	}
+	if err := atomicfile.Writable(o.out); err != nil {
+		return fmt.Errorf("observe: --out: %w", err)
 	}
 	return nil
 }
