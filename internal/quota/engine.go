@@ -344,7 +344,6 @@ func (e *Engine) setAlarmLocked(at time.Duration) {
 		e.withLock(clock, func(now time.Duration) {
 			if ctx.Err() == nil { // no other alarm has replaced this one
 				e.alarm, e.elapsed = Never, max(now, at) // the engine's time moves on even if the clock stands still, else no queue would ever be due
-				e.serveLocked()
 			}
 		})
 		return nil
@@ -403,25 +402,19 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 			e.ResetSchedulesLocked()
 			closedLonger = e.rule.DoneLocked(now, w, o)
 		}
-		e.serveLocked()
 	})
 	return closedLonger
 }
 
 // Update runs f with the lock, and then serves.
-func (e *Engine) Update(f func(now time.Duration)) {
-	e.withLock(nil, func(now time.Duration) {
-		f(now)
-		e.serveLocked()
-	})
-}
+func (e *Engine) Update(f func(now time.Duration)) { e.withLock(nil, f) }
 
 // maxJump is longer than programs wait. A reading that is further ahead of the last one comes
 // from another clock: a synctest bubble begins in the year 2000, and real time may follow it.
 const maxJump = 10 * 365 * 24 * time.Hour
 
-// withLock reads the clock (nil: the engine's), and then runs f with the lock, at the engine's
-// time. That time moves on with the readings. If the clock was set back, or is not the one that
+// withLock reads the clock (nil: the engine's), runs f with the lock, at the engine's time, and
+// then serves. That time moves on with the readings. If the clock was set back, or is not the one that
 // was read before, the engine's time does not change now, and moves on with the clock from here.
 //
 // The clock is read without the lock, because it may be the user's: its Now may block, or make a
@@ -444,6 +437,7 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 			e.last = reading
 		}
 		f(e.elapsed)
+		e.serveLocked()
 	}()
 	reading = clock.Now()
 }
