@@ -43,11 +43,11 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 }
 
 // whyRefused returns why the engine refuses a call: the service has refused every call for the
-// time of WithTimeout (see Refusal.Patience), or the limit opens too late. opens is the time
+// time of WithTimeout (see Waiter.Patience), or the limit opens too late. opens is the time
 // until it opens.
 func (c *call) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
-	if refusal.Patience > 0 {
-		return fmt.Errorf("nobody in line has got through for %s", roundDuration(refusal.Patience))
+	if !refusal.TooLate {
+		return fmt.Errorf("nobody in line has got through for %s", roundDuration(c.client.timeout))
 	}
 	return c.whyTooLong(opens)
 }

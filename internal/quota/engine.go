@@ -163,7 +163,7 @@ type Refusal struct {
 	LimitKey   string
 	TraceID    string        // the trace_id of the answer that closed the limit
 	RetryAfter time.Duration // until the call's turn
-	Patience   time.Duration // over 0 if the reason is that nobody got through for this long
+	TooLate    bool          // the reason is MaxWait or the deadline; false: it is Patience
 }
 
 // Error names the limit and the wait, for callers that do not read the fields.
@@ -540,17 +540,13 @@ func (s *Schedule) earliest(ahead int) time.Duration {
 // refusal returns why a call cannot go in time. It returns nil if the call can, or may.
 func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	turn, closed := max(now, s.earliest(ahead)), s.Opens-now
-	var patience time.Duration
-	switch {
-	case closed > w.MaxWait, turn > now && turn >= w.deadline:
-	// The time counts until RefusedUntil, not until now: while the program was frozen,
-	// nobody tried.
-	case closed > 0 && w.Patience > 0 && s.RefusedUntil-max(s.RefusedSince, w.limitedSince) >= w.Patience:
-		patience = w.Patience
-	default:
+	tooLate := closed > w.MaxWait || turn > now && turn >= w.deadline
+	// The time counts until RefusedUntil, not until now: while the program was frozen, nobody tried.
+	inVain := closed > 0 && w.Patience > 0 && s.RefusedUntil-max(s.RefusedSince, w.limitedSince) >= w.Patience
+	if !tooLate && !inVain {
 		return nil
 	}
-	return &Refusal{LimitKey: s.LimitKey, TraceID: s.TraceID, RetryAfter: turn - now, Patience: patience}
+	return &Refusal{LimitKey: s.LimitKey, TraceID: s.TraceID, RetryAfter: turn - now, TooLate: tooLate}
 }
 
 // leave takes a call out of the queue and ends its wait. at is when the call goes or fails, and
