@@ -246,7 +246,7 @@ func (l *ledger) merge(other *ledger, wasOnShare bool) {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		b.pause(max(l.Now, l.lastToOpen(noCosts).Opens))
+		b.pause(l.Now)
 	}
 }
 
