@@ -82,7 +82,6 @@ const (
 	longHold      = 40.0             // the same, if the process never saw the store and looks for its share
 	quickAnswer   = time.Second / 20 // the shortest time that an answer takes; see spaced
 	nearlyFull    = 0.8              // the part of the calls at full pace from which on the pace may have caused a refusal; see learn
-	unsureCut     = 0.8              // a process that looks for its share cuts its level to this part, or lower
 	minLevel      = 0.25             // of Max; at a lower level it would take too long to find out that more calls may go
 	// A refusal in a nearly full window multiplies Extra by extraGrowth, up to maxExtra. Each
 	// call that goes shrinks Extra by the part Extra*Extra, or by maxExtraShrink if that is
@@ -188,7 +187,7 @@ func (b *budget) safeDistance() time.Duration {
 // not climb for some windows. Otherwise the calls came too close together, for a service that
 // spaces calls or refuses a full window. Then Extra grows. An early call follows an
 // answer, so it is never too close to the call before: its refusal cuts the level. A process
-// that never saw the store looks for its share, and cuts the level further.
+// that never saw the store looks for its share, so it always cuts the level.
 func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // granted before the last correction, or too soon after it to show its effect
@@ -201,7 +200,7 @@ func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 	full := inWindow >= nearlyFull*atFullPace
 	switch {
 	case neverSawStore:
-		b.Level, quietWindows = max(1, b.allowed/2, min(inWindow, unsureCut*b.allowed))/b.max, longHold
+		b.Level, quietWindows = max(b.allowed/2, inWindow)/b.max, longHold
 	case !full || b.early(granted):
 		b.Level = max(b.allowed/2, inWindow, minLevel*b.max) / b.max
 	}

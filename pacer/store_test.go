@@ -204,7 +204,7 @@ func TestRefusalsTeachAShare(t *testing.T) {
 		level       float64
 	}{
 		"the first refusal": {calls: 20 * s, wait: 10 * s, level: 8.9},
-		"a quarter that grew for two windows by a half, and lost one fifth": {calls: 2 * time.Minute, wait: s, level: 0.8 * 15 * 1.5 * 1.5},
+		"a quarter that grew for two windows by a half, to the calls of the second": {calls: 2 * time.Minute, wait: s, level: 27},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			loads := 0
