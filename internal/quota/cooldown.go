@@ -207,9 +207,7 @@ func (g *gate) open(now, due time.Duration) {
 	next.gap = last.gap * 5 / 4
 	if passed > 0 {
 		g.refusedSince = max(g.refusedSince, g.closedAt) // calls without an answer count as passed
-		if average := (now - last.opened) / time.Duration(passed); average < next.gap || last.gap == 0 || passed <= last.lastPassed {
-			next.gap = average
-		}
+		next.gap = (now - last.opened) / time.Duration(passed)
 	}
 	next.gap = min(next.gap, maxGap)
 }
