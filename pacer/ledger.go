@@ -246,7 +246,7 @@ func (l *ledger) merge(other *ledger, wasOnShare bool) {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		b.pause(l.Now)
+		b.pause(l.Now + min(b.pace, storeRetry)) // the other processes may return from their shares a moment later
 	}
 }
 
