@@ -142,13 +142,13 @@ func (l *ledger) refused(k costSet, granted time.Duration, o quota.Outcome) {
 }
 
 // accepted learns that the service accepted a call with the costs k, granted at the given time,
-// and when the answer came. If the service spaces calls, the next call may then go one evenGap
+// and when the answer came. If the gate of these calls is open, it has served its purpose: the next
+// refusal counts as the first. If the service spaces calls, the next call may then go one evenGap
 // after the answer, instead of a whole pace after the accepted call. This holds only for the
 // newest call, because its answer proves that it has arrived.
 func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
-	if g, has := l.Gates[k]; has {
-		g.RefusedSince = 0
-		l.Gates[k] = g
+	if l.Gates[k].Opens <= l.Now {
+		delete(l.Gates, k)
 	}
 	for b := range l.budgets(k) {
 		if early := answered + b.evenGap; b.spaced() && early < b.Due && b.Due < granted+2*b.pace {
@@ -166,12 +166,13 @@ func (l *ledger) reopen() {
 }
 
 // gate is closed by a refusal. Until it opens, it holds back all calls that spend at least the
-// limits that the refused call spent. It stays in the state for quota.MaxGateBackoff after that.
+// limits that the refused call spent. It stays in the state for quota.MaxGateBackoff after that,
+// or until a call passes.
 type gate struct {
 	Opens        time.Duration // when calls may go again
 	Key          string        // the limit_key of the refusal
 	Trace        string        // the trace_id of the refusal
-	RefusedSince time.Duration // when the first refusal came after the last call that passed, in any process; 0: a call has passed since
+	RefusedSince time.Duration // when the first refusal came after the last call that passed, in any process; 0: the gate comes from a merge
 	LastOpened   time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
 	// Backoff is the shortest time for which the next refusal closes the gate, so that a service
 	// that refuses every call is asked less often: after the second refusal in a row the gate is
@@ -191,7 +192,7 @@ type gate struct {
 func (s *state) closeGate(k costSet, o quota.Outcome) (closedLonger bool) {
 	g, opens, last := s.Gates[k], s.Now+o.RetryAfter, s.lastToOpen(k).Opens
 	if g.RefusedSince == 0 {
-		g.RefusedSince, g.LastOpened, g.Backoff = s.Now, 0, 0
+		g.RefusedSince = s.Now
 	} else if g.Opens <= s.Now {
 		g.LastOpened = g.Opens
 	}
