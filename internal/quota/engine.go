@@ -410,8 +410,7 @@ func (e *Engine) Update(f func(now time.Duration)) { e.withLock(nil, f) }
 const maxJump = 10 * 365 * 24 * time.Hour
 
 // withLock reads the clock (nil: the engine's), runs f with the lock, at the engine's time, and
-// then serves. That time moves on with the readings. If the clock was set back, or is not the one that
-// was read before, the engine's time does not change now, and moves on with the clock from here.
+// then serves.
 //
 // The clock is read without the lock, because it may be the user's: its Now may block, or make a
 // call. If Now panics, f still runs, at the engine's last time.
@@ -423,19 +422,24 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		// Ignore any other reading: another call has read a later time meanwhile, or its clock is ahead
-		// of this one by at most a second.
-		switch d := reading.Sub(e.last); {
-		case d > 0 && d <= maxJump:
-			e.elapsed += d
-			e.last = reading
-		case d > maxJump, d < -time.Second && reading.Before(seen): // the clock was set, or is another one
-			e.last = reading
-		}
+		e.moveOnLocked(reading, seen)
 		f(e.elapsed)
 		e.serveLocked()
 	}()
 	reading = clock.Now()
+}
+
+// moveOnLocked moves the engine's time on to a reading of the clock. seen was the last reading
+// before this one began. If the clock was set back, or is not the one that was read before, the
+// engine's time does not change now, and moves on with the clock from here.
+func (e *Engine) moveOnLocked(reading, seen time.Time) {
+	switch d := reading.Sub(e.last); {
+	case d > 0 && d <= maxJump:
+		e.elapsed += d
+		e.last = reading
+	case d > maxJump, d < -time.Second && reading.Before(seen): // the clock was set, or is another one
+		e.last = reading
+	} // otherwise another call has read a later time meanwhile, or its clock is ahead of this one by at most a second
 }
 
 // ResetSchedulesLocked resets all schedules, so that the engine asks the rule again. Call it
