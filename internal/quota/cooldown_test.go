@@ -143,6 +143,12 @@ var coolDownRules = []struct {
 		{says: "the third is refused", at: 12 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 18*s), until: 30 * s},
 		{says: "two passed in 20 s", at: 30 * s, call: message, waiting: 99, goes: 2, answer: passes, until: 40 * s},
 	}},
+	{rule: "after a call without an answer, patience counts from the refusal that followed it", story: []step{
+		{says: "a call is refused", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
+		{says: "one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
+		{says: "another one is refused", at: 2 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 3 * s},
+		{says: "and the next, too", at: 3 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 4 * s, refused: [2]time.Duration{2 * s, 3 * s}},
+	}},
 	{rule: "an unsent call leaves its turn to another", story: []step{
 		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
 		{says: "one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},

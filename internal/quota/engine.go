@@ -405,10 +405,6 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 // Update runs f with the lock, and then serves.
 func (e *Engine) Update(f func(now time.Duration)) { e.withLock(nil, f) }
 
-// maxJump is longer than programs wait. A reading that is further ahead of the last one comes
-// from another clock: a synctest bubble begins in the year 2000, and real time may follow it.
-const maxJump = 10 * 365 * 24 * time.Hour
-
 // withLock reads the clock (nil: the engine's), runs f with the lock, at the engine's time, and
 // then serves.
 //
@@ -428,6 +424,10 @@ func (e *Engine) withLock(clock Clock, f func(now time.Duration)) {
 	}()
 	reading = clock.Now()
 }
+
+// maxJump is longer than programs wait. A reading that is further ahead of the last one comes
+// from another clock: a synctest bubble begins in the year 2000, and real time may follow it.
+const maxJump = 10 * 365 * 24 * time.Hour
 
 // moveOnLocked moves the engine's time on to a reading of the clock. seen was the last reading
 // before this one began. If the clock was set back, or is not the one that was read before, the
