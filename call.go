@@ -80,8 +80,8 @@ type call struct {
 	start      time.Time                        // by the client's clock; set if there are observers
 	subject    Subject                          // for observers; the attempt that creates an agent adds its ID
 
-	// engine makes the call wait for limits. It is the client's engine, or from the first 429 of a
-	// call that waits alone on, an engine that no other call uses.
+	// engine makes the call wait for limits. It is the client's. Under WithoutCoolDown, the first
+	// 429 replaces it by an engine for this call alone; see Attempt.
 	engine *quota.Engine
 	waiter quota.Waiter // the call's place in the engine
 
@@ -396,7 +396,7 @@ func (a *attempt) planRetry() (wait time.Duration, again bool) {
 	a.call.pause = 0
 	maxAttempts := a.call.client.retry.MaxAttempts
 	switch limited := a.outcome == outcomeLimited; {
-	case a.answer.Unprocessed && a.call.renewals < maxRenewals: // at once, on another connection
+	case a.answer.OtherConnection && a.call.renewals < maxRenewals: // at once; the retry table has already allowed a repeat
 		a.call.renewals++
 		return 0, true
 	case limited && maxAttempts > 1:

@@ -51,7 +51,7 @@ func New(transport http.RoundTripper, base *url.URL) *Sender {
 	if !ok || own.DisableKeepAlives {
 		return s
 	}
-	s.queue.untried = 1
+	s.queue.untried = true
 	s.queue.pending.Store(1)
 	key, self := route{weak.Make(own), transport == nil, base.Scheme, base.Host}, weak.Make(s)
 	runtime.AddCleanup(s, func(on route) { senders.CompareAndDelete(on, self) }, key)
@@ -92,10 +92,9 @@ type Answer struct {
 	BodyErr error       // why the body of another status is incomplete
 	Missed  Missed      // how the answer was missed; NotMissed if Err is nil
 	Sent    bool        // the service may have seen the request
-	// Unprocessed is true if an HTTP/2 connection did not process the request, because it
-	// was closing or had no room. Another connection can take the request at once. Sent
-	// still reports whether the service may have seen the request.
-	Unprocessed bool
+	// OtherConnection is true if the HTTP/2 connection was closing or had no room. If the caller
+	// may send the request again, it can do so at once, on another connection.
+	OtherConnection bool
 }
 
 // Missed says how an answer was missed.
@@ -174,7 +173,7 @@ func (s *Sender) send(ctx context.Context, r Request, try int) (_ Answer, again 
 //	GotConn, GetConn                                    the HTTP/2 connection is full: the try ends
 //	WroteHeaders, then GetConn or GotConn               net/http wants to repeat: the try ends
 //	FirstResponseByte, Got1xxResponse, ...              the first byte was of an interim answer
-//	none                                                a transport without hooks: see facts.maybeSentEarly
+//	none                                                a transport without hooks: see facts.bodyReadEarly
 type roundTrip struct {
 	sender        *Sender
 	httpTransport *http.Transport // the transport, if it is a net/http Transport; nil: it is another type
@@ -220,9 +219,9 @@ func (rt *roundTrip) build(r Request) {
 	switch {
 	case r.Body == nil:
 		delete(rt.request.Header, "Content-Type")
-		rt.known.maybeSentEarly = r.Method == http.MethodPost
+		rt.known.bodyReadEarly = r.Method == http.MethodPost
 	case rt.httpTransport != nil && rt.sender.runsHooks.Load():
-		rt.known.maybeSentEarly = true           // this body does not notice reads: assume that it was sent, unless hooks run
+		rt.known.bodyReadEarly = true            // this body does not notice reads: assume that it was sent, unless hooks run
 		rt.request.Body = io.NopCloser(&rt.body) // net/http knows this type: it writes header and body at once
 	default:
 		rt.request.Body = requestBody{rt}
@@ -247,7 +246,7 @@ type requestBody struct{ *roundTrip }
 
 func (b requestBody) Read(p []byte) (int, error) {
 	// Once the transport has a connection, the hooks show whether it sends the request.
-	f := b.update(func(f *facts) { f.maybeSentEarly = f.maybeSentEarly || !f.connected })
+	f := b.update(func(f *facts) { f.bodyReadEarly = f.bodyReadEarly || !f.connected })
 	if f.bodySealed {
 		return 0, http.ErrBodyReadAfterClose
 	}
@@ -395,7 +394,7 @@ func (rt *roundTrip) failed(err error) (_ Answer, again bool) {
 	proxyFailed := rt.proxyFailed(err)
 	return rt.update(func(f *facts) {
 		f.lookedForConn = f.lookedForConn || proxyFailed // no hook ran, but the hooks would have shown everything
-		f.bodySealed = !f.maybeSentEarly                 // from now on, no goroutine that RoundTrip left behind can read the body
+		f.bodySealed = !f.bodyReadEarly                  // from now on, no goroutine that RoundTrip left behind can read the body
 	}).failure(err)
 }
 

@@ -140,7 +140,7 @@ func TestRequestThatEndsInTheQueueHoldsUpNoOther(t *testing.T) {
 	for i := range 40 {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithTimeout(t.Context(), time.Hour)
-			queue := &dialQueue{untried: 1}
+			queue := &dialQueue{untried: true}
 			queue.pending.Store(1)
 			queue.enter(t.Context())
 			go func() {
@@ -177,8 +177,8 @@ func TestMayBeSent(t *testing.T) {
 		{facts{ended: true}, all},
 		{facts{hasBody: true}, nil},
 		{facts{isHTTPTransport: true}, errs{read, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway}}, // by RegisterProtocol it may have another transport, which runs no hooks
-		{facts{maybeSentEarly: true, lookedForConn: true}, nil},
-		{facts{maybeSentEarly: true, lookedForConn: true, hasBody: true}, all},
+		{facts{bodyReadEarly: true, lookedForConn: true}, nil},
+		{facts{bodyReadEarly: true, lookedForConn: true, hasBody: true}, all},
 		{facts{connected: true}, errs{read, errDial, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway}},
 		{facts{connected: true, isHTTPTransport: true}, errs{canceled, timeout}},
 		{facts{connected: true, isHTTPTransport: true, ended: true}, all},
@@ -191,7 +191,7 @@ func TestMayBeSent(t *testing.T) {
 		{facts{headers: 2, http2: true}, errs{read, errDial, canceled, timeout, errGoAway, errGoAwayWords, errFirstAway, errCertificate}},
 	} {
 		for _, err := range all {
-			assert.Equal(t, slices.Contains(tt.sent, err), tt.known.mayBeSent(err), "%+v: %v", tt.known, err)
+			assert.Equal(t, slices.Contains(tt.sent, err), tt.known.maybeSent(err), "%+v: %v", tt.known, err)
 		}
 	}
 }
@@ -316,7 +316,7 @@ func TestFailures(t *testing.T) {
 				r.Method, r.Body = "POST", []byte(tt.body)
 			}
 			answer := sender.Send(t.Context(), r)
-			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, Unprocessed: tt.tries > 1}
+			want := Answer{Err: cmp.Or(tt.instead, tt.err), Missed: cmp.Or(tt.missed, Broken), Sent: tt.sent, OtherConnection: tt.tries > 1}
 			assert.Equal(t, want, answer, name)
 			assert.Len(t, tried, max(1, tt.tries), name)
 			_, closed := near.Write([]byte("x"))

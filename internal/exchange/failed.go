@@ -19,7 +19,7 @@ import (
 type facts struct {
 	isHTTPTransport bool      // the transport is net/http's own
 	hasBody         bool      // the request has a body
-	maybeSentEarly  bool      // the body may have been read before there was a connection, or the request is a POST without a body
+	bodyReadEarly   bool      // the body may have been read before there was a connection; a POST without a body counts as read
 	bodySealed      bool      // the body was not read, and cannot be read any more
 	lookedForConn   bool      // the transport has looked for a connection (GetConn or GotConn)
 	connected       bool      // the transport has a connection (GotConn)
@@ -59,16 +59,16 @@ func (f facts) failure(err error) (_ Answer, again bool) {
 	if words == cannotRewind {
 		f.rejection = noRoom
 	}
-	answer := Answer{Err: f.reason(err), Missed: f.missed(err), Sent: f.mayBeSent(err)}
+	answer := Answer{Err: f.reason(err), Missed: f.missed(err), Sent: f.maybeSent(err)}
 	switch {
 	case unwritten && answer.Sent: // another connection must not get it
 	case unwritten && f.rejection == noRoom:
-		answer.Err, answer.Unprocessed = errCrowded, true
+		answer.Err, answer.OtherConnection = errCrowded, true
 		return answer, true
 	case f.http2 && f.reused && f.everAnswered:
 		// Services replace their connections now and then, and net/http would have sent the
 		// request again at once. A service that has never answered has another problem.
-		answer.Unprocessed = f.repeat && !f.sameConn || f.isGoAway(words)
+		answer.OtherConnection = f.repeat && !f.sameConn || f.isGoAway(words)
 	}
 	return answer, false
 }
@@ -116,9 +116,9 @@ func (f facts) missed(err error) Missed {
 	return Broken
 }
 
-// mayBeSent reports whether the service may have processed the request. It is false only
+// maybeSent reports whether the service may have processed the request. It is false only
 // if that is impossible.
-func (f facts) mayBeSent(err error) bool {
+func (f facts) maybeSent(err error) bool {
 	var op *net.OpError
 	switch {
 	case f.isCertificateError(err): // the TLS handshake failed
@@ -148,7 +148,7 @@ func (f facts) mayBeSent(err error) bool {
 // are believed: otherwise each failed dial would leave the request in doubt.
 func (f facts) maybeSentUnseen() bool {
 	certain := f.lookedForConn && (f.isHTTPTransport || !f.hasBody)
-	return f.maybeSentEarly && !certain
+	return f.bodyReadEarly && !certain
 }
 
 // answering reports that an answer, or an interim answer, has begun.

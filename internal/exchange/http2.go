@@ -114,7 +114,7 @@ type dialQueue struct {
 	// requests skip the queue.
 	pending atomic.Int32
 	mu      sync.Mutex  // guards what follows
-	untried int32       // 1 until the first turn ends, then 0
+	untried bool        // until the first turn ends
 	taken   bool        // a request has the turn
 	waiting []chan bool // a channel for each waiting request; it receives true for a turn, or false if no turn is needed
 }
@@ -171,6 +171,9 @@ func (q *dialQueue) leave(found bool) {
 		}
 	}
 	q.taken = false
-	q.pending.Add(-1 - q.untried)
-	q.untried = 0
+	q.pending.Add(-1)
+	if q.untried {
+		q.untried = false
+		q.pending.Add(-1)
+	}
 }
