@@ -400,12 +400,12 @@ func (a *attempt) planRetry() (wait time.Duration, again bool) {
 		a.call.renewals++
 		return 0, true
 	case limited && maxAttempts > 1:
-		expected, refusal := a.call.engine.Forecast(a.call.ctx, &a.call.waiter)
-		if refusal != nil {
-			a.failure.RetryAfter = max(a.failure.RetryAfter, refusal.RetryAfter)
-			a.failure.addCause(a.call.whyRefused(refusal, a.failure.RetryAfter))
+		expected, turnedAway := a.call.engine.Forecast(a.call.ctx, &a.call.waiter)
+		if turnedAway != nil {
+			a.failure.RetryAfter = max(a.failure.RetryAfter, turnedAway.RetryAfter)
+			a.failure.addCause(a.call.whyTurnedAway(turnedAway, a.failure.RetryAfter))
 		}
-		return expected, refusal == nil
+		return expected, turnedAway == nil
 	case !limited && a.call.failures() < maxAttempts:
 		return a.backOff()
 	}

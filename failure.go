@@ -42,11 +42,11 @@ func (c *call) longestWait() (longest time.Duration, beyond string) {
 	return longest, beyond
 }
 
-// whyRefused returns why the engine refuses a call: the service has refused every call for the
-// time of WithTimeout (see Waiter.Patience), or the limit opens too late. opens is the time
+// whyTurnedAway returns why the engine turns a call away: the service has refused every call for
+// the time of WithTimeout (see Waiter.Patience), or the limit opens too late. opens is the time
 // until it opens.
-func (c *call) whyRefused(refusal *quota.Refusal, opens time.Duration) error {
-	if !refusal.TooLate {
+func (c *call) whyTurnedAway(by *quota.TurnedAway, opens time.Duration) error {
+	if !by.TooLate {
 		return fmt.Errorf("nobody in line has got through for %s", roundDuration(c.client.timeout))
 	}
 	return c.whyTooLong(opens)
@@ -76,14 +76,14 @@ func (c *call) causeOf(ctx context.Context, err error) error {
 // which says who refused the attempt and why. If a limit is the reason, it is a 429, as
 // the service would have answered.
 func (c *call) refusedHere(ctx context.Context, err error, byLimiter bool) *Error {
-	var refused *quota.Refusal
+	var turnedAway *quota.TurnedAway
 	var own *Error // of the user's limiter
 	e := &Error{StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited, Local: true, by: c.refusedBy(byLimiter)}
 	inLine := fmt.Errorf("in line for a limit: %w", err)
 	switch {
-	case errors.As(err, &refused):
-		e.TraceID, e.LimitKey, e.RetryAfter = refused.TraceID, refused.LimitKey, refused.RetryAfter
-		e.cause = c.whyRefused(refused, e.RetryAfter)
+	case errors.As(err, &turnedAway):
+		e.TraceID, e.LimitKey, e.RetryAfter = turnedAway.TraceID, turnedAway.LimitKey, turnedAway.RetryAfter
+		e.cause = c.whyTurnedAway(turnedAway, e.RetryAfter)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		e.LimitKey, e.TraceID = c.waiter.LimitKey, c.waiter.TraceID
 		if last := c.last429; last != nil {

@@ -220,10 +220,11 @@ func (s *state) lastToOpen(k costSet) (last gate) {
 }
 
 // merge adds the gates, counts and levels of another ledger. For each limit it keeps the larger
-// count, and the level that was learned last. If the process of the other ledger was on its
-// share, merge takes nothing for a paced limit: each call counted there as several calls of one
-// moment, which would leave the window together, and a level learned there is that of a share.
-// Until the window has passed, only the pace keeps it from overflowing.
+// count, and the level that was learned last.
+//
+// A process on its share counts each call as several, and learns the level of a share. Both would
+// mislead here. So of its ledger, merge takes only the counts of limits that are not paced. Until
+// a window has passed, only the pace keeps the service's limit from overflowing.
 func (l *ledger) merge(other *ledger, wasOnShare bool) {
 	ahead := l.Now - other.Now
 	for costs, g := range other.Gates {

@@ -147,10 +147,10 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 		MaxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait), Clock: cmp.Or[quota.Clock](attempt.Clock, quota.RealClock{}),
 	}}
 	err := permit.engine.Acquire(ctx, &permit.waiter)
-	if refusal := (*quota.Refusal)(nil); errors.As(err, &refusal) {
+	if turnedAway := (*quota.TurnedAway)(nil); errors.As(err, &turnedAway) {
 		return nil, &agentmessaging.Error{
 			StatusCode: http.StatusTooManyRequests, Code: spec.RateLimited,
-			TraceID: refusal.TraceID, LimitKey: refusal.LimitKey, RetryAfter: refusal.RetryAfter,
+			TraceID: turnedAway.TraceID, LimitKey: turnedAway.LimitKey, RetryAfter: turnedAway.RetryAfter,
 		}
 	}
 	if err != nil {

@@ -18,18 +18,19 @@ const (
 	// has the same name as the limit that refused another class. Such a class sends one call each
 	// TrialWait (a trial), until the first answer decides. Package pacer has trials too.
 	TrialWait = time.Second
-	// While no call gets through a gate when it opens, the gate stays closed longer each time.
-	// So a service that refuses every call is asked less and less often. The longest time is
-	// MaxGateBackoff for a lone caller. For n callers it is MaxGateBackoff/n, because a crowd
-	// needs more chances, but at least minBackoff. Jitter adds up to a quarter. A caller whose
-	// time runs out opens the gate sooner, but never before minBackoff, because a stream of calls
-	// always has such a caller. At a limit that has let a call through, other programs are probably
-	// quicker, and minCrowd callers count at least: of 16 lone callers on a leaky bucket,
-	// each in a program of its own, 22 calls in a thousand were lost without that.
+	// While no call gets through a gate when it opens, the gate stays closed longer each time, so
+	// that a service that refuses every call is asked less and less often. MaxGateBackoff is the
+	// longest time for a lone caller. For n callers it is MaxGateBackoff/n, because a crowd needs
+	// more chances. Jitter adds up to a quarter.
 	MaxGateBackoff = 64 * time.Second
-	minBackoff     = 5 * time.Second
-	minCrowd       = 4
-	maxDoublings   = 6 // from a second to MaxGateBackoff; more could overflow
+	// The longest time is at least minBackoff. A caller whose time runs out opens the gate sooner,
+	// but not before minBackoff either: in a stream of calls, there always is such a caller.
+	minBackoff = 5 * time.Second
+	// At a limit that has let a call through, other programs are probably quicker, so at least
+	// minCrowd callers count. Without that, 16 lone callers on a leaky bucket, each in a program of
+	// its own, lost 22 calls in a thousand.
+	minCrowd     = 4
+	maxDoublings = 6 // from a second to MaxGateBackoff; more could overflow
 	// Callers that were refused when a gate opened get a small part of the jitter, so that they go
 	// before the callers of other programs. With an eighth of the jitter, 16 programs on a leaky
 	// bucket lost two calls in a thousand.

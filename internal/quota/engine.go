@@ -8,7 +8,7 @@
 // A call passes through the engine like this. Acquire asks the rule for the call's class.
 // enterLocked puts the call into the queue of that class, and serveLocked asks the rule about
 // every queue that is due. A call that may not go at once blocks in Acquire, until the
-// engine grants or refuses it. After the attempt, Done passes the outcome to the rule and
+// engine grants it or turns it away. After the attempt, Done passes the outcome to the rule and
 // serves again, because the outcome may let other calls go.
 //
 // While calls wait, one goroutine sleeps until the next queue is due (the alarm), and then
@@ -31,7 +31,7 @@ import (
 
 // Class names calls that spend the same limits and wait in one queue.
 type Class struct {
-	ID    int
+	ID    int  // the rule's own number: a place in CoolDown.classes, or the set of limits that the pacer counts
 	Batch bool // batch calls wait in their own queue; the rule decides whether interactive calls go first
 }
 
@@ -62,14 +62,14 @@ type Rule interface {
 }
 
 // Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
-// engine asks the rule at once, and refuses no call until it has the rule's answer.
+// engine asks the rule at once, and turns no call away until it has the rule's answer.
 type Schedule struct {
 	Grants       []Grant       // for the first calls in the queue
 	AskAgain     time.Duration // when to ask about the calls that are left; a time that has passed: at once
 	Opens        time.Duration // when the limit opens: no call of the class goes earlier; 0: it is open
 	Turn         time.Duration // when the next call goes, never before Opens; 0: not known
 	Gap          time.Duration // between one turn and the next, after Turn
-	Estimated    bool          // Turn and Gap are estimates: they are no reason to refuse a call
+	Estimated    bool          // Turn and Gap are estimates: they are no reason to turn a call away
 	RefusedSince time.Duration // since when the service has refused every call, although the limit opened; 0: calls have passed
 	RefusedUntil time.Duration // the last time at which the limit was due to open, but let no call through
 	LimitKey     string        // the limit_key of the limit that the calls wait for
@@ -79,17 +79,18 @@ type Schedule struct {
 // Never is later than every other time.
 const Never = 1 << 62
 
-// answerWait is the time within which a refusal comes, while a reply can take minutes. So an attempt
-// that took longer and got no answer was not refused. At an open gate of the cool-down a call waits
-// that long for the answers to the calls before it, unless the gap is longer, and a lone caller
-// never waits longer.
+// A refusal comes within answerWait, while a reply may take minutes:
+//   - an attempt that took longer, and got no answer, was not refused,
+//   - at an open gate of the cool-down, the next call waits at most this long for the answers to
+//     the calls before it, unless the gap is longer,
+//   - a lone caller never waits longer than this there.
 const answerWait = time.Second
 
 // Grant allows one attempt to be sent.
 type Grant struct {
 	At            time.Duration // when it may be sent
 	ReportSuccess bool          // the rule learns from a success too, so the engine passes it to Rule.DoneLocked
-	Mark          any           // set by the rule, which recognizes the grant by it in DoneLocked
+	Mark          any           // the rule's own, for DoneLocked: the *ramp of a CoolDown, or the time of the grant by the pacer's clock
 }
 
 // The default waits of agentmessaging.RetryPolicy, which documents them.
@@ -103,8 +104,8 @@ type Waiter struct {
 	// Set by the caller.
 	Endpoint *spec.Endpoint
 	SetsBYOK bool          // the call spends the limit on BYOK sets
-	MaxWait  time.Duration // if the limit is closed for longer, the call is refused
-	Patience time.Duration // the call is refused if the limit has let nobody through for this long and is closed again; 0: no bound
+	MaxWait  time.Duration // if the limit is closed for longer, the call is turned away
+	Patience time.Duration // the call is turned away if the limit has let nobody through for this long and is closed again; 0: no bound
 	Clock    Clock         // the client's clock: the call waits by it
 	OnWait   func(Wait)    // called when the call waits and the length of the wait is known, and again if it turns out longer; may be nil
 
@@ -154,10 +155,10 @@ type Outcome struct {
 	RetryAfter time.Duration // 0: the answer did not say
 }
 
-// Refusal is the error of a call that the engine refuses because it would wait in vain: its turn
-// comes after its deadline, its limit stays closed for longer than MaxWait, or its Patience is
-// over. A refusal by the service is an [Outcome].
-type Refusal struct {
+// TurnedAway is the error of a call that would wait in vain: its turn comes after its deadline,
+// its limit stays closed for longer than MaxWait, or its Patience is over. In this package only
+// the service refuses calls; the engine turns them away.
+type TurnedAway struct {
 	LimitKey   string
 	TraceID    string        // the trace_id of the answer that closed the limit
 	RetryAfter time.Duration // until the call's turn
@@ -165,8 +166,8 @@ type Refusal struct {
 }
 
 // Error names the limit and the wait, for callers that do not read the fields.
-func (r *Refusal) Error() string {
-	return fmt.Sprintf("limit %q is closed for %s", r.LimitKey, r.RetryAfter)
+func (t *TurnedAway) Error() string {
+	return fmt.Sprintf("limit %q is closed for %s", t.LimitKey, t.RetryAfter)
 }
 
 // An Engine holds the waiting calls of one API key. While no call waits, the engine keeps no
@@ -200,7 +201,7 @@ func NewEngine(rule Rule) *Engine {
 	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, alarm: Never, cancelAlarm: func() {}}
 }
 
-// Acquire waits until the attempt may be sent. Its error is a *Refusal, the error of ctx, or
+// Acquire waits until the attempt may be sent. Its error is a *TurnedAway, the error of ctx,
 // an error that says how the clock or the rule failed. If Acquire fails, the call leaves
 // the queue or gives its grant back, even when OnWait or the clock panics.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
@@ -225,7 +226,7 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 // await returns when the call's wait in its queue ends. Until then it passes the forecasts to
 // OnWait.
 func (w *Waiter) await(ctx context.Context) error {
-	for w.waitEnded != nil { // nil: granted or refused as it entered
+	for w.waitEnded != nil { // nil: granted or turned away as it entered
 		select {
 		case wait := <-w.forecasts:
 			w.OnWait(wait)
@@ -243,8 +244,8 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	q := e.queueLocked(w.Class)
 	w.startWait(ctx, now)
 	ahead := q.push(w)
-	if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
-		q.leave(w, now, refusal)
+	if turnedAway := q.schedule.turnAway(w, ahead, now); turnedAway != nil {
+		q.leave(w, now, turnedAway)
 		return
 	}
 	if w.Unserved {
@@ -253,7 +254,8 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	// The alarm may sleep by the clock of another call, which may stand still. So it starts again
 	// by the clock of this call, unless it sleeps by the real clock.
 	if e.alarm == Never || e.clock != (RealClock{}) {
-		e.clock, e.alarm = w.Clock, 0 // no queue is due at 0, so setAlarmLocked replaces the alarm
+		e.cancelAlarm()
+		e.clock, e.alarm = w.Clock, Never
 	}
 	e.serveLocked()
 	if !w.queued {
@@ -363,22 +365,24 @@ func (w *Waiter) startWait(ctx context.Context, now time.Duration) {
 	}
 }
 
-// Forecast returns how long a call would wait, and a refusal if it would wait in vain. It
+// Forecast returns how long a call would wait, and a TurnedAway if it would wait in vain. It
 // returns 0 and nil if the call would not wait, or if the rule does not know. The call must
 // not be in a queue: its last attempt is done, or it has a grant.
-func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, refusal *Refusal) {
+func (e *Engine) Forecast(ctx context.Context, w *Waiter) (wait time.Duration, turnedAway *TurnedAway) {
+	asks := *w
 	e.withLock(w.Clock, func(now time.Duration) {
-		w.startWait(ctx, now)
-		s := e.rule.AskLocked(now, w, 0)
-		wait, refusal = max(0, s.Turn-now), s.refusal(w, 0, now)
+		asks.startWait(ctx, now)
+		s := e.rule.AskLocked(now, &asks, 0)
+		wait, turnedAway = max(0, s.Turn-now), s.turnAway(&asks, 0, now)
 	})
-	return wait, refusal
+	w.limitedSince = asks.limitedSince
+	return wait, turnedAway
 }
 
-// Done ends the attempt after Acquire: it gives an unsent grant back, and passes any other outcome
-// to the rule. If Acquire fails, it calls Done itself: then Done takes the call out of its queue,
-// if it is there. closedLonger is true
-// if a refusal closed a limit, or keeps it closed for at least a second longer.
+// Done ends an attempt: it passes the outcome to the rule, or gives the grant back if the attempt
+// was not sent. Acquire calls it too if it fails; then Done takes the call out of its queue.
+// closedLonger is true if a refusal closed a limit, or keeps it closed for at least a second
+// longer.
 func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	w.Unserved = o.Refused || !o.Sent
 	// Take no lock if nothing could hold the call back, or if its success teaches the rule
@@ -490,7 +494,7 @@ func (e *Engine) serveLocked() {
 // Without it, a rule that always asks to be asked at once would keep a processor busy.
 const minAskAgain = time.Millisecond / 10
 
-// DeliverLocked takes a rule's Schedule for a class. It grants calls, refuses calls that can
+// DeliverLocked takes a rule's Schedule for a class. It grants calls, turns away calls that can
 // no longer go in time, and sends the others a forecast of their wait. A slow rule calls
 // DeliverLocked in a function that Update runs.
 func (e *Engine) DeliverLocked(class Class, s Schedule) {
@@ -516,8 +520,8 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	}
 	for ahead := 0; movedBack && ahead < len(q.calls); {
 		w := q.calls[ahead]
-		if refusal := q.schedule.refusal(w, ahead, now); refusal != nil {
-			q.leave(w, now, refusal)
+		if turnedAway := q.schedule.turnAway(w, ahead, now); turnedAway != nil {
+			q.leave(w, now, turnedAway)
 			continue
 		}
 		if w.forecasts != nil {
@@ -535,8 +539,8 @@ func (s *Schedule) earliest(ahead int) time.Duration {
 	return s.Turn + time.Duration(ahead)*s.Gap
 }
 
-// refusal returns why a call cannot go in time. It returns nil if the call can, or may.
-func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
+// turnAway returns why a call cannot go in time. It returns nil if the call can, or may.
+func (s *Schedule) turnAway(w *Waiter, ahead int, now time.Duration) *TurnedAway {
 	turn, closed := max(now, s.earliest(ahead)), s.Opens-now
 	tooLate := closed > w.MaxWait || turn > now && turn >= w.deadline
 	// The time counts until RefusedUntil, not until now: while the program was frozen, nobody tried.
@@ -544,7 +548,7 @@ func (s *Schedule) refusal(w *Waiter, ahead int, now time.Duration) *Refusal {
 	if !tooLate && !inVain {
 		return nil
 	}
-	return &Refusal{LimitKey: s.LimitKey, TraceID: s.TraceID, RetryAfter: turn - now, TooLate: tooLate}
+	return &TurnedAway{LimitKey: s.LimitKey, TraceID: s.TraceID, RetryAfter: turn - now, TooLate: tooLate}
 }
 
 // leave takes a call out of the queue and ends its wait. at is when the call goes or fails, and

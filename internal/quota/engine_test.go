@@ -453,9 +453,9 @@ func TestQueueAgainstANaiveOne(t *testing.T) {
 // At an open limit a call tries again, however long nobody has got through.
 func TestOpenLimitIsTried(t *testing.T) {
 	schedule := Schedule{Opens: h, RefusedSince: 1, RefusedUntil: h}
-	assert.Nil(t, schedule.refusal(&Waiter{MaxWait: h, Patience: s}, 0, h))
+	assert.Nil(t, schedule.turnAway(&Waiter{MaxWait: h, Patience: s}, 0, h))
 	schedule.Opens++
 	late := reading()
 	late.startWait(t.Context(), h)
-	assert.Nil(t, schedule.refusal(late, 0, h), "patience begins when the call comes")
+	assert.Nil(t, schedule.turnAway(late, 0, h), "patience begins when the call comes")
 }
