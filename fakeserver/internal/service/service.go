@@ -77,7 +77,7 @@ type endpointRules struct {
 // field, and the interface or this table all others. Paths, statuses and what a call spends are in the rows
 // of package spec. CreateAgent spends a BYOK set too if it has llm.api_key.
 func endpointTable(b *Behavior) map[*spec.Endpoint]endpointRules {
-	agent := ordered(b.BodyBeforeAgent, wellFormed, agentFound)
+	agent := ordered(b.BodyBeforeAgent, wellFormed, findAgent)
 	permission := ordered(b.PermissionBeforeBody, fromDashboard, wellFormed)
 	byok := ordered(b.StoreDownFirst, storeAvailable, byokStored)
 	return map[*spec.Endpoint]endpointRules{
@@ -85,10 +85,10 @@ func endpointTable(b *Behavior) map[*spec.Endpoint]endpointRules {
 		spec.WarmUp:      {act: (*call).warmUp, checks: append([]check{wellFormed, fromDashboard}, byok...)},
 		spec.GetBYOK:     {act: (*call).getBYOK, checks: []check{fromDashboard}},
 		spec.SetBYOK:     {act: (*call).setBYOK, checks: append(permission, storeAvailable)},
-		spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingStored}},
+		spec.ClearBYOK:   {act: (*call).clearBYOK, checks: []check{fromDashboard, somethingToClear}},
 		spec.CreateAgent: {act: (*call).createAgent, checks: append([]check{wellFormed, creationFits}, byok...)},
-		spec.GetAgent:    {act: (*call).getAgent, checks: []check{agentFound}},
-		spec.SendMessage: {act: (*call).sendMessage, checks: append(agent, agentsBYOKStored)},
+		spec.GetAgent:    {act: (*call).getAgent, checks: []check{findAgent}},
+		spec.SendMessage: {act: (*call).sendMessage, checks: append(agent, ownersBYOKStored)},
 		spec.EnableSMS:   {act: (*call).enableSMS, checks: agent},
 	}
 }
@@ -108,7 +108,7 @@ type call struct {
 	req       *Request
 	now       time.Time
 	key       *Key   // after authenticate
-	agent     *Agent // after agentFound
+	agent     *Agent // after findAgent
 	ofAddress *Usage // after openUsages
 }
 
@@ -124,8 +124,8 @@ type call struct {
 //	503, 409  BYOK (StoreDownFirst)
 //	429       a limit on operations (BodyBeforeOperation)
 //
-// The flaw of a call is the refusal that its checks found. It is not final, because it may leave
-// a limit the right to refuse the call first: see roleOf. For example, a wrong body while the
+// The flaw of a call is the first refusal that its checks found. A limit may still refuse the call
+// before it; roleOf decides that for each limit. For example, a wrong body while the
 // minute is spent is answered 429 by default, and 400 without LimitBeforeBody. A call that
 // authenticate refuses spends no limit of a key, whatever Behavior says: without a valid key there
 // is none to spend, and 402, 404 and 405 come before the limits.
@@ -148,7 +148,10 @@ func (s *State) Do(now time.Time, req *Request) Result {
 	for i := range spec.Limits {
 		roles[i] = c.roleOf(&spec.Limits[i], flaw)
 	}
-	twoClocks := roles != (limitRoles{}) && c.openUsages()
+	twoClocks := false
+	if roles != (limitRoles{}) { // a limit looks at the call
+		twoClocks = c.openUsages()
+	}
 	result := Result{Refusal: c.refusedByLimit(roles)}
 	if result.Refusal == nil {
 		c.spend(roles)
@@ -253,9 +256,9 @@ func byokStored(c *call) *Refusal {
 	return r
 }
 
-// agentsBYOKStored refuses a message to a byok agent whose provider key was cleared, which
+// ownersBYOKStored refuses a message to a byok agent whose provider key was cleared, which
 // section 4.8 does not show. The key of the agent's owner counts, also when another key calls.
-func agentsBYOKStored(c *call) *Refusal {
+func ownersBYOKStored(c *call) *Refusal {
 	owner, _ := c.state.KeyLabeled(c.agent.Owner) // always found, because keys are revoked and never removed
 	if owner.BYOK != nil || c.agent.LLM.Mode != spec.ModeBYOK || c.agent.OwnKey || c.state.behavior.BYOKCleared == carriedOut {
 		return nil
@@ -272,8 +275,8 @@ func (c *call) refuse(kind Kind) *Refusal {
 	return r
 }
 
-// somethingStored refuses to clear BYOK if none is set and Behavior refuses that.
-func somethingStored(c *call) *Refusal {
+// somethingToClear refuses to clear BYOK if none is set and Behavior refuses that.
+func somethingToClear(c *call) *Refusal {
 	if c.key.BYOK != nil || c.state.behavior.ClearNothing == carriedOut {
 		return nil
 	}
@@ -303,9 +306,9 @@ func (b *Behavior) CheckMetadata(metadata string) *Refusal {
 	return r
 }
 
-// agentFound returns the 404 for an agent. A key that did not create the agent does not
-// find it, unless Behavior says otherwise.
-func agentFound(c *call) *Refusal {
+// findAgent sets the agent of the call, or returns the 404. A key that did not create the agent
+// does not find it, unless Behavior says otherwise.
+func findAgent(c *call) *Refusal {
 	a := c.state.agents[c.req.AgentID]
 	if a != nil && (a.Owner == c.key.Label || c.state.behavior.AgentOfAnotherKey == carriedOut) {
 		c.agent = a
