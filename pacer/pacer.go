@@ -143,7 +143,7 @@ func (p *Pacer) Acquire(ctx context.Context, attempt agentmessaging.LimitedAttem
 		return nil, err
 	}
 	permit := &permit{p.coordinator.engine, quota.Waiter{
-		Endpoint: spec.Find(attempt.Method, attempt.Path), SetsBYOK: attempt.SetsBYOK,
+		Endpoint: cmp.Or(spec.Find(attempt.Method, attempt.Path), spec.Unlisted), SetsBYOK: attempt.SetsBYOK,
 		MaxWait: cmp.Or(attempt.MaxWait, quota.DefaultMaxWait), Clock: cmp.Or[quota.Clock](attempt.Clock, quota.RealClock{}),
 	}}
 	err := permit.engine.Acquire(ctx, &permit.waiter)

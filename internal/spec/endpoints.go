@@ -81,12 +81,12 @@ func (e *Endpoint) Lists(status int) bool {
 	return status == http.StatusOK || slices.Contains(e.Errors, status)
 }
 
+// Unlisted stands for a path that section 4 does not list. A call to it counts as a request.
+var Unlisted = &Endpoint{Spends: []Counted{Requests}}
+
 // Counts reports whether a call of the endpoint counts against limits on what. setsBYOK is
-// true if a creation has LLMAPIKey. A nil endpoint counts as a request.
+// true if a creation has LLMAPIKey.
 func (e *Endpoint) Counts(what Counted, setsBYOK bool) bool {
-	if e == nil {
-		e = &Endpoint{Spends: []Counted{Requests}}
-	}
 	return slices.Contains(e.Spends, what) || setsBYOK && what == BYOKSets
 }
 
