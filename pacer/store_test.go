@@ -367,6 +367,7 @@ func TestFaultsAreFound(t *testing.T) {
 		`a key that was never set has no value and the version ""`: {fault: func(l *loaded) { l.version += "0" }},
 		"a value may hold any bytes":                               {fault: func(l *loaded) { l.value = bytes.ToValidUTF8(l.value, nil) }},
 		"Load tells the store's time":                              {fault: func(l *loaded) { l.now = time.Time{} }},
+		"the store's time passes":                                  {fault: func(l *loaded) { l.now = time.Unix(0, l.now.UnixMilli()) }},
 		`Swap with the version "" does not replace a value`:        {blind: true},
 		"when its ttl has passed":                                  {sql: true},
 		"each Swap counts the ttl anew":                            {sql: true},
