@@ -390,7 +390,7 @@ func TestFaultsAreFound(t *testing.T) {
 		assert.Equal(t, rule == "", len(found.texts) == 0, "%q: only a store without a fault passes", rule)
 	}
 	var found failures
-	storetest.Run(&found, func() pacer.Store { return nil })
+	storetest.Run(&found, func() pacer.Store { return (*broken)(nil) })
 	assert.Equal(t, []string{"newStore returned a nil store"}, found.texts)
 }
 

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/internal/isnil"
 	"github.com/agent-messaging-service/agentmessaging-go/pacer"
 )
 
@@ -34,7 +35,7 @@ func Run(tb TB, newStore func() pacer.Store) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	one, two := connection{tb, newStore(), prefix, ctx}, connection{tb, newStore(), prefix, ctx}
-	if one.store == nil || two.store == nil {
+	if isnil.Value(one.store) || isnil.Value(two.store) { // Redis's store of a nil client is a nil pointer
 		tb.Errorf("newStore returned a nil store")
 		return
 	}
