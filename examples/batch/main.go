@@ -9,8 +9,8 @@
 // was missed. No call shows whether such a message arrived. The program prints the
 // messages in doubt and the refused messages. It does not send them until you append a
 // decision to the journal: {"message":17,"state":"sent"} if nothing is left to do, or
-// {"message":17} to send line 17 of the file again. End the decision with a line break: a
-// last line without one counts as half a line, which a crash left.
+// {"message":17,"state":"planned"} to send line 17 of the file again. End the decision with a
+// line break: a last line without one counts as half a line, which a crash left.
 //
 // Ctrl-C ends every wait, but lets requests that have left finish. A second Ctrl-C ends the
 // process at once. AGENT_MESSAGING_BASE_URL and AGENT_MESSAGING_API_KEY name the service; the
@@ -19,6 +19,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -84,7 +85,7 @@ const workers = 4
 func (j *journal) sendAll(ctx context.Context, client *agentmessaging.Client, agentID string, texts []string) error {
 	messages := make(chan int, len(texts))
 	for i, text := range texts {
-		if text != "" && j.states[i+1] == planned {
+		if state, noted := j.states[i+1]; text != "" && (!noted || state == planned) {
 			messages <- i + 1
 		}
 	}
@@ -142,7 +143,7 @@ func (j *journal) send(ctx context.Context, client *agentmessaging.Client, agent
 
 // The states of a message.
 const (
-	planned = ""         // also if the journal has no line for it; the service certainly does not have the message
+	planned = "planned"  // the service certainly does not have the message; a message without a line counts as planned
 	inDoubt = "in doubt" // the message's request may have left
 	sent    = "sent"
 	refused = "refused" // the service, or the client, does not accept the text
@@ -150,8 +151,8 @@ const (
 
 // record is one line of the journal.
 type record struct {
-	Message int    `json:"message"` // the message's line in the file, from 1
-	State   string `json:"state,omitempty"`
+	Message int    `json:"message"`          // the message's line in the file, from 1
+	State   string `json:"state"`            // any other state, such as that of a mistyped decision, waits for a decision
 	Detail  string `json:"detail,omitempty"` // the reply, or why it was refused
 }
 
@@ -212,7 +213,7 @@ func (j *journal) note(r record) error {
 func (j *journal) undecided() (err error) {
 	for _, n := range slices.Sorted(maps.Keys(j.states)) {
 		if state := j.states[n]; state != planned && state != sent {
-			err = errors.Join(err, fmt.Errorf(`message %d: %s; decide, and append {"message":%d} or {"message":%d,"state":"sent"}`, n, state, n, n))
+			err = errors.Join(err, fmt.Errorf(`message %d: %s; decide, and append {"message":%d,"state":"planned"} or {"message":%d,"state":"sent"}`, n, cmp.Or(state, "no state"), n, n))
 		}
 	}
 	return err
