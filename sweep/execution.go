@@ -242,7 +242,7 @@ func (x *execution) point(name string) (err error) {
 	})
 	x.moment(place+"/dies", "at "+place)
 	x.whileRunning(func() {
-		if x.plan.next(x.stage, place, nil).Name != "" {
+		if x.plan.hitPoint(x.stage, place) {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 			x.record.failedPoint = name
 		} else if x.record.failedPoint == name {

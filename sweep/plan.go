@@ -85,34 +85,32 @@ func (p *plan) place() string {
 	return p.target
 }
 
-// next returns the fault for the next attempt of call c, or for a point if c is nil. If
-// there is no fault, its name is empty.
-func (p *plan) next(stage int, name string, c *Call) (none faults.Fault) {
+// hitCall reports whether the fault hits the next attempt of a call, and records the hit.
+func (p *plan) hitCall(stage int, c *Call) bool { return p.hit(stage, c.Name, c.spec) }
+
+// hitPoint reports whether the fault hits a point, and records the hit.
+func (p *plan) hitPoint(stage int, name string) bool { return p.hit(stage, name, nil) }
+
+// hit is hitCall or, if at is nil, hitPoint.
+func (p *plan) hit(stage int, name string, at *spec.Endpoint) bool {
 	switch {
 	case p == nil:
-		return none
-	case p.stage == stage && p.target == name:
-		if p.hasHit && p.lasts == once {
-			return none
-		}
-		p.hasHit = true
-		if c != nil {
-			p.at = c.spec
-		}
-	case !p.hasHit || p.lasts != fromOn || !p.hitsLater(c):
-		return none
+		return false
+	case p.stage != stage || p.target != name:
+		return p.hasHit && p.lasts == fromOn && p.hitsLater(at)
+	case p.hasHit && p.lasts == once:
+		return false
 	}
-	return p.fault
+	p.hasHit, p.at = true, at
+	return true
 }
 
-// hitsLater reports whether a fault that lasts from a call on also hits the later call
-// c. A fault that lasts from a point on hits all later points (c is nil), and no calls.
-func (p *plan) hitsLater(c *Call) bool {
-	switch {
-	case c == nil || p.at == nil:
-		return c == nil && p.at == nil
-	case p.fault.SameEndpointOnly:
-		return c.spec == p.at
+// hitsLater reports whether a fault that lasts from a call on also hits a later call of an
+// endpoint. A fault that lasts from a point on hits all later points (later is nil), and no
+// calls.
+func (p *plan) hitsLater(later *spec.Endpoint) bool {
+	if later == nil || p.at == nil || p.fault.SameEndpointOnly {
+		return later == p.at
 	}
-	return p.fault.Status == 0 || c.spec.Lists(p.fault.Status)
+	return p.fault.Status == 0 || later.Lists(p.fault.Status)
 }

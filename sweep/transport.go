@@ -190,7 +190,10 @@ func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
 		x.underWay++
 		x.noteProviderKeyLocked(r.fake)
 		x.sentKey = cmp.Or(c.key, x.sentKey)
-		if f = x.plan.next(x.stage, c.Name, c); f.Status == http.StatusNotFound && c.onAgent() {
+		if x.plan.hitCall(x.stage, c) {
+			f = x.plan.fault
+		}
+		if f.Status == http.StatusNotFound && c.onAgent() {
 			r.left.gone[c.AgentID] = true
 		}
 	})
