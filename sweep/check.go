@@ -267,7 +267,7 @@ func (r *run) truth(found reportFunc) {
 	}
 	got, want := judged.last().left.state, baseline.records[0].left.state
 	removes := func(rec *record) bool { return firstDifference(rec.left.state.items, want.items, true) != "" }
-	if len(judged.last().left.gone) > 0 || len(judged.reports()) > 0 || r.died() && slices.ContainsFunc(baseline.records, removes) {
+	if len(judged.last().seen.gone) > 0 || len(judged.reports()) > 0 || r.died() && slices.ContainsFunc(baseline.records, removes) {
 		return
 	}
 	differs := firstDifference(got.items, want.items, r.died())

@@ -196,7 +196,7 @@ func (l lineWriter) Write(text []byte) (int, error) {
 		for part := range bytes.Lines(text) {
 			*l.unended = append(*l.unended, part...)
 			if bytes.HasSuffix(part, []byte("\n")) {
-				l.addStatementLocked(statementOf(string(*l.unended), l.record.left.errors))
+				l.addStatementLocked(statementOf(string(*l.unended), l.record.seen.errors))
 				*l.unended = nil
 			}
 		}

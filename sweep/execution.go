@@ -80,7 +80,7 @@ func (x *execution) execute() *record {
 	x.label = fmt.Sprintf("%s/%s in %s", x.t.Name(), cmp.Or(x.name, "baseline"), dir)
 	x.names, x.refusedInARow = map[string]int{}, map[string]int{}
 	x.record = record{baseline: x.baseline, stage: x.stage, dir: dir, maxRequests: baselineMaxRequests, maxLasted: baselineMaxTime}
-	x.record.left.seen = x.from.seen.clone()
+	x.record.seen = x.from.seen.clone()
 	if baseline := x.record.baselineExecutions(); baseline != nil {
 		x.record.maxRequests = 3 * 3 * max(1, baseline[0].requests, baseline[1].requests) // three tries of the application, with three attempts of the client each
 		x.record.maxLeaked = max(len(baseline[0].leaked), len(baseline[1].leaked))
@@ -314,7 +314,7 @@ func (x *execution) collectTornLocked(onlyReported bool) (changed bool) {
 // of the service, and the time. While a request is under way, the service may change at any
 // time, so the state is read from a copy of it. No new request can begin.
 func (x *execution) persistedLocked(dir disk.Image) persisted {
-	fake, left := x.record.fake, x.record.left
+	fake, seen := x.record.fake, x.record.seen
 	elapsed := x.from.elapsed + stages[x.stage].down + fake.Now().Sub(x.record.begun)
 	var service bytes.Buffer
 	_ = fake.WriteState(&service)
@@ -323,7 +323,7 @@ func (x *execution) persistedLocked(dir disk.Image) persisted {
 		defer fake.Close()
 		x.noteProviderKeyLocked(fake)
 	}
-	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, left), seen: left.seen.clone(), elapsed: elapsed}
+	return persisted{dir: dir, service: service.Bytes(), state: stateOf(fake, seen), seen: seen.clone(), elapsed: elapsed}
 }
 
 // clockOf returns the clock of the client.

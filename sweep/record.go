@@ -128,7 +128,8 @@ type record struct {
 	maxRequests, maxLeaked int           // see Quota and Leak
 	maxLasted              time.Duration // virtual time
 
-	left    persisted // the state that the next execution finds
+	seen    seen      // also by the executions before it
+	left    persisted // the state that the next execution finds; empty while this one runs
 	moments []moment  // the moments at which the process might die, in order
 }
 
@@ -155,7 +156,7 @@ type moment struct {
 // and attempts are only appended, so the copy may share their memory.
 func (rec *record) snapshot(m moment) *record {
 	r := *rec
-	r.calls, r.moments, r.left, r.died = nil, nil, m.left, m.when
+	r.calls, r.moments, r.seen, r.left, r.died = nil, nil, m.left.seen, m.left, m.when
 	r.endLine()
 	for _, c := range rec.calls {
 		one := *c
@@ -167,7 +168,7 @@ func (rec *record) snapshot(m moment) *record {
 // endLine makes a statement of a last line that has no line feed.
 func (rec *record) endLine() {
 	if len(rec.unended) > 0 {
-		rec.statements = append(slices.Clip(rec.statements), statementOf(string(rec.unended), rec.left.errors))
+		rec.statements = append(slices.Clip(rec.statements), statementOf(string(rec.unended), rec.seen.errors))
 		rec.unended = nil
 	}
 }

@@ -67,12 +67,11 @@ func (s state) subjects() []subject {
 	})
 }
 
-// stateOf reads the data of the service. before is the state that earlier executions
-// left.
-func stateOf(fake *fakeserver.Server, before persisted) state {
+// stateOf reads the data of the service.
+func stateOf(fake *fakeserver.Server, seen seen) state {
 	s := state{items: map[string]int{}, order: map[string]int{}, copies: map[subject]int{}}
 	for _, a := range fake.Agents() {
-		if !before.gone[a.ID] {
+		if !seen.gone[a.ID] {
 			s.ids = append(s.ids, a.ID)
 			if a.CustomerRef != "" {
 				s.copies[subject{spec.CreateAgent, a.CustomerRef}]++
@@ -100,7 +99,7 @@ func stateOf(fake *fakeserver.Server, before persisted) state {
 	}
 	var b fakeserver.BYOK
 	if b, s.byok = fake.BYOK(fake.Key()); s.byok {
-		s.items[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, before.providerKeys[b.Fingerprint])]++
+		s.items[fmt.Sprintf("provider key: %q %q %q %q %q", b.Provider, b.BaseURL, b.Model, b.Label, seen.providerKeys[b.Fingerprint])]++
 	}
 	return s
 }

@@ -77,7 +77,7 @@ func (x *execution) end(c *Call, e agentmessaging.CallEnd) {
 	x.whileRunning(func() {
 		c.ended, c.Err = true, e.Err
 		if start := errorStart.FindString(fmt.Sprint(e.Err)); start != "" {
-			x.record.left.errors[start] = true
+			x.record.seen.errors[start] = true
 		}
 	})
 }
@@ -99,7 +99,7 @@ func (x *execution) identify(c *Call, body []byte) {
 	h := fnv.New64a()
 	_, _ = h.Write(body)
 	x.whileRunning(func() {
-		agents := x.record.left.agents
+		agents := x.record.seen.agents
 		if a, found := x.record.fake.Agent(c.AgentID); found {
 			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
@@ -194,7 +194,7 @@ func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
 			f = x.plan.fault
 		}
 		if f.Status == http.StatusNotFound && c.onAgent() {
-			r.left.gone[c.AgentID] = true
+			r.seen.gone[c.AgentID] = true
 		}
 	})
 	return f, ended || !running
@@ -204,8 +204,8 @@ func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
 // belongs to the key that was sent last.
 func (x *execution) noteProviderKeyLocked(fake *fakeserver.Server) {
 	stored, found := fake.BYOK(fake.Key())
-	if _, known := x.record.left.providerKeys[stored.Fingerprint]; found && !known {
-		x.record.left.providerKeys[stored.Fingerprint] = x.sentKey
+	if _, known := x.record.seen.providerKeys[stored.Fingerprint]; found && !known {
+		x.record.seen.providerKeys[stored.Fingerprint] = x.sentKey
 	}
 	x.record.hadKey = x.record.hadKey || found
 }
