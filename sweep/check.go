@@ -266,13 +266,16 @@ func (r *run) truth(found reportFunc) {
 		judged = &run{records: r.records[:1]}
 	}
 	got, want := judged.last().left.state, baseline.records[0].left.state
-	removes := func(rec *record) bool { return firstDifference(rec.left.state.items, want.items, true) != "" }
+	removes := func(rec *record) bool { return missing(rec.left.state.items, want.items) != "" }
 	if len(judged.last().seen.gone) > 0 || len(judged.reports()) > 0 || r.died() && slices.ContainsFunc(baseline.records, removes) {
 		return
 	}
-	differs := firstDifference(got.items, want.items, r.died())
+	differs := missing(got.items, want.items)
+	if !r.died() {
+		differs = difference(got.items, want.items)
+	}
 	if baseline.ordered && !r.died() {
-		differs = cmp.Or(differs, firstDifference(got.order, want.order, false))
+		differs = cmp.Or(differs, difference(got.order, want.order))
 	}
 	if differs != "" {
 		found(Truth, nil, "the application reported nothing, but the service is in another state than after the baseline (%s)", differs)

@@ -107,16 +107,18 @@ func stateOf(fake *fakeserver.Server, seen seen) state {
 // Two states have the same key if an application cannot distinguish them.
 func (s state) key() string { return fmt.Sprintf("%q %v %q\n", s.ids, s.items, s.apiKeys) }
 
-// firstDifference names the first kind of thing that differs between two states, such as
-// "message"; "" if nothing differs. more says that got may have more than want.
-func firstDifference(got, want map[string]int, more bool) string {
+// difference names a kind of thing that differs between two states, such as "message"; "" if
+// nothing differs.
+func difference(got, want map[string]int) string {
+	return cmp.Or(missing(got, want), missing(want, got))
+}
+
+// missing names the first kind of thing of which got has less than want; "" if there is none.
+func missing(got, want map[string]int) string {
 	for _, thing := range slices.Sorted(maps.Keys(want)) {
 		if name, _, _ := strings.Cut(thing, ":"); got[thing] < want[thing] {
 			return name
 		}
 	}
-	if more {
-		return ""
-	}
-	return firstDifference(want, got, true)
+	return ""
 }

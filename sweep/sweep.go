@@ -137,7 +137,7 @@ func (s *sweep) runBaseline() {
 		s.singleGoroutine = !slices.ContainsFunc(runs[0].calls(), func(c *Call) bool { return !c.fromScenario })
 	}
 	first, baseline := runs[0].records[0], runs[1].records[0]
-	sameOrder := firstDifference(first.left.state.order, baseline.left.state.order, false) == ""
+	sameOrder := difference(first.left.state.order, baseline.left.state.order) == ""
 	*s.baseline = run{records: runs[1].records, repeat: runs[0].records, ordered: s.singleGoroutine && sameOrder}
 	switch {
 	case len(baseline.calls) < len(first.calls):
@@ -147,7 +147,7 @@ func (s *sweep) runBaseline() {
 		s.t.Fatal("sweep: no call succeeds without faults")
 	}
 	s.learnWhatVaries()
-	if firstDifference(first.left.state.items, baseline.left.state.items, false) != "" {
+	if difference(first.left.state.items, baseline.left.state.items) != "" {
 		s.t.Log("sweep: two runs without faults leave the service in different states: the checks Truth and Lost are off")
 		s.without = append(s.without, without{check: Truth}, without{check: Lost})
 	}
