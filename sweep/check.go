@@ -52,11 +52,10 @@ const (
 	//   - the report is the error of its call. If the call met 401, 402 or 429, this does not
 	//     count, since the application can make the call again.
 	//
-	// What is missing is excused if
-	//   - it was tried, and a report names no message and is not the error of a call. Each
-	//     such report excuses one.
-	//   - it was not tried, a creation is in doubt, and the application waits for somebody's
-	//     decision; see Resumes.
+	// A vague report names no message and is not the error of a call. Excused are
+	//   - one missing item for each vague report, if the item was tried, and
+	//   - an item that was not tried, if the application waits for somebody's decision; see
+	//     Resumes.
 	Lost Check = "lost"
 	// LostAgent: nobody knows an agent: its identifier is in no file and no file name of
 	// Env.Dir, and in no text of the application. The run has more such agents than the
@@ -92,11 +91,11 @@ const (
 	// Secret: a text of the application shows the service key or a provider key.
 	Secret Check = "secret"
 	// Resumes: a day later, when the fault is over, calls fail, or the application reports an
-	// error instead of doing its work. The second is forgiven if the application waits for
-	// somebody's decision: a creation is in doubt (see Doubled), this was reported, and the
-	// restart a day later also has a report that names no message. After a death in the middle
-	// of a write it is forgiven only if the application also waits after a death that left the
-	// file unchanged.
+	// error instead of doing its work. The second is allowed if the application waits for
+	// somebody's decision: (1) a creation is in doubt (see Doubled), (2) this was reported, and
+	// (3) the restart a day later reports it again, with a vague report (see Lost). After a
+	// death in the middle of a write, it must also wait after the same death with an intact
+	// file.
 	Resumes Check = "resumes"
 )
 
