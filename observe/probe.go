@@ -19,7 +19,6 @@ type probe struct {
 	target      Target
 	ctx         context.Context
 	o           *Observation
-	asked       question
 	budget      Spend
 	spent       Spend
 	maxRequests int               // the value of spent.Requests at which the current question must end
@@ -51,13 +50,11 @@ type question struct {
 	// If fillsMinute is set, a larger limit takes more requests.
 	costs       Spend
 	fillsMinute bool
-	// find makes the calls of Run and returns the answer; nil if there is no clear answer, or if
-	// find has passed it to probe.answer. It may call probe.giveUp, which ends the question.
-	find func(p *probe) any
-	// alsoAnswers are the ids of further questions that find answers. find passes these
-	// answers to probe.answer.
-	alsoAnswers []string
-	secondKey   bool // find needs a second key
+	// find makes the calls of Run, and passes each answer to probe.answer. It may call
+	// probe.giveUp, which ends the question.
+	find        func(p *probe)
+	alsoAnswers []string // the ids of further questions that find answers
+	secondKey   bool     // find needs a second key
 	// read returns the answer that a single exchange shows, whatever its call was made for; nil
 	// if it shows none. If several calls show members of an object, these are merged into one
 	// answer. A Watcher reads every call that passes. A question whose answer depends on
@@ -94,9 +91,8 @@ func (p *probe) askWithin(q question) (why string) {
 			why = string(reason)
 		}
 	}()
-	p.asked, p.maxRequests, p.latest = q, p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
-	answer := q.find(p)
-	p.answer(q.id, answer, p.latest)
+	p.maxRequests, p.latest = p.spent.Requests+q.costs.Requests, rawcall.Exchange{}
+	q.find(p)
 	missing := "which does not show it"
 	if q.read != nil {
 		missing = "but its value is not an identifier, so it is not kept"
@@ -111,7 +107,8 @@ type unclear string
 func (p *probe) giveUp(format string, args ...any) { panic(unclear(fmt.Sprintf(format, args...))) }
 
 // answer keeps the answer to a question, with the exchange that shows it as evidence. It
-// does not replace an earlier answer, and drops an answer that repeats a key.
+// does not replace an earlier answer, and drops an answer that repeats a key. A nil answer is
+// none.
 func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	value := string(rawcall.JSONOf(answer))
 	if answer != nil && p.o.Decisions[id].Answer == nil && p.Redact(value) == value {
@@ -154,9 +151,11 @@ func (p *probe) mustCall(c rawcall.Call, statuses ...int) rawcall.Exchange {
 	return x
 }
 
-// yes makes one call that must be answered with the status yes or no, and reports whether
-// the status is yes.
-func (p *probe) yes(c rawcall.Call, yes, no int) bool { return p.mustCall(c, yes, no).Status == yes }
+// answerStatus answers a question with the status of one call.
+func (p *probe) answerStatus(id string, c rawcall.Call, statuses ...int) {
+	x := p.mustCall(c, statuses...)
+	p.answer(id, x.Status, x)
+}
 
 // callWithRetry makes a call. If the call needs an agent, it creates one first. If a limit
 // refuses the call and statuses do not include 429, it waits and repeats the call, up to
@@ -199,6 +198,9 @@ func (p *probe) agent() {
 		p.mustCall(rawcall.CreateAgent, 200)
 	}
 }
+
+// forgetAgent makes the next call about an agent create a new one.
+func (p *probe) forgetAgent() { delete(p.Agents, rawcall.Key{}) }
 
 // fill makes calls until a limit refuses one, but not more than maxCalls. It returns how
 // many passed, and the last answer.

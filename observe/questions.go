@@ -25,13 +25,13 @@ var (
 // decisions.Asked, which has the words. A question that is not listed here is in the
 // alsoAnswers of another question.
 var questions = []question{
-	{id: "status", costs: oneRequest, find: each(200, rawcall.GetStatus), read: readStatus},
+	eachCall("status", readStatus, oneRequest, 200, rawcall.GetStatus),
 	{id: "error_names", costs: Spend{Requests: 12}, find: errorNames, read: readErrorName},
-	{id: "reason", costs: oneRequest, find: each(400, rawcall.BadCreation), read: readReason},
-	{id: "unknown_method", costs: oneRequest, find: func(p *probe) any { return p.mustCall(patching, 404, 405).Status }},
+	eachCall("reason", readReason, oneRequest, 400, rawcall.BadCreation),
+	{id: "unknown_method", costs: oneRequest, find: func(p *probe) { p.answerStatus("unknown_method", patching, 404, 405) }},
 	oneCall("path_before_key", rawcall.At("GET", "/v1/nothing").Keyless(), 404, 401),
 	oneCall("body_before_agent", rawcall.SendMessage.Of(rawcall.UnknownAgentID).With(`{}`), 400, 404),
-	{id: "times", costs: oneCreation, find: each(200, rawcall.ReadAgent), read: readTimes},
+	eachCall("times", readTimes, oneCreation, 200, rawcall.ReadAgent),
 
 	accepts("unknown_members", `{"text":"Hello","mood":"good"}`),
 	accepts("null_members", `{"text":"Hello","user_ref":null}`),
@@ -43,34 +43,32 @@ var questions = []question{
 	{id: "metadata_cap", costs: Spend{Requests: 32, Creations: 12}, find: metadataCap},
 
 	{id: "agent_of_another_key", costs: oneCreation, secondKey: true,
-		find: func(p *probe) any {
+		find: func(p *probe) {
 			p.agent() // the second key has none, so its call is about this one
-			return p.mustCall(rawcall.ReadAgent.By(rawcall.Another), 404, 200).Status
+			p.answerStatus("agent_of_another_key", rawcall.ReadAgent.By(rawcall.Another), 404, 200)
 		}},
 	{id: "clear_nothing", costs: Spend{Requests: 3},
-		find: func(p *probe) any {
+		find: func(p *probe) {
 			p.nothingStored()
-			return p.mustCall(rawcall.ClearBYOK, 200, 404).Status
+			p.answerStatus("clear_nothing", rawcall.ClearBYOK, 200, 404)
 		}},
-	{id: "sms_status", costs: Spend{Requests: 4, Creations: 4}, read: readSMS,
-		find: each(200, smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio"))},
+	eachCall("sms_status", readSMS, Spend{Requests: 4, Creations: 4}, 200,
+		smsAgent("none"), smsAgent("sandbox"), smsAgent("managed"), smsAgent("byo_twilio")),
 	{id: "creation_stores_key", costs: Spend{Requests: 5, Creations: 1, BYOKSets: 1},
-		find: func(p *probe) any {
+		find: func(p *probe) {
 			p.nothingStored()
 			p.mustCall(rawcall.CreationWithKey, 200)
 			x := p.mustCall(rawcall.GetBYOK, 200)
 			p.callWithRetry(rawcall.ClearBYOK, 200)
 			p.answer("creation_stores_key", x.At("byok") != nil, x)
-			return nil
 		}},
 	{id: "byok_cleared", costs: Spend{Requests: 4, Creations: 1, BYOKSets: 1},
-		find: func(p *probe) any {
+		find: func(p *probe) {
 			p.mustCall(rawcall.SetBYOK, 200)
 			p.mustCall(rawcall.BYOKCreation, 200)
 			p.mustCall(rawcall.ClearBYOK, 200)
-			answer := p.mustCall(rawcall.SendMessage, 400, 200, 404).Status
-			p.Agents = map[rawcall.Key]string{} // later questions need an agent that replies
-			return answer
+			p.answerStatus("byok_cleared", rawcall.SendMessage, 400, 200, 404)
+			p.forgetAgent() // later questions need an agent that replies
 		}},
 
 	// These questions use up the limit on warm-ups per hour and the key's limit per minute.
@@ -87,7 +85,10 @@ var questions = []question{
 
 // oneCall makes a question that the status of one call answers: yes or no.
 func oneCall(id string, c rawcall.Call, yes, no int) question {
-	q := question{id: id, costs: oneRequest, find: func(p *probe) any { return p.yes(c, yes, no) }}
+	q := question{id: id, costs: oneRequest, find: func(p *probe) {
+		x := p.mustCall(c, yes, no)
+		p.answer(id, x.Status == yes, x)
+	}}
 	if c.OfAgent() {
 		q.costs = oneCreation
 	}
@@ -99,15 +100,15 @@ func accepts(id, body string) question {
 	return oneCall(id, rawcall.SendMessage.With(body), 200, 400)
 }
 
-// each makes calls that must be answered with status, and joins the answers to the
-// question that they show.
-func each(status int, calls ...rawcall.Call) func(p *probe) any {
-	return func(p *probe) (answer any) {
+// eachCall makes a question that read answers, from calls that must be answered with status.
+func eachCall(id string, read func(rawcall.Exchange) any, costs Spend, status int, calls ...rawcall.Call) question {
+	return question{id: id, costs: costs, read: read, find: func(p *probe) {
+		var answer any
 		for _, c := range calls {
-			answer = merge(answer, p.asked.read(p.mustCall(c, status)))
+			answer = merge(answer, read(p.mustCall(c, status)))
 		}
-		return answer
-	}
+		p.answer(id, answer, p.latest)
+	}}
 }
 
 // merge adds the members of more to answer if both are objects; it may change answer.
@@ -128,7 +129,8 @@ func merge(answer, more any) any {
 // errorNames provokes each error that it can provoke on the target. If a call gets an
 // unexpected answer, which ends the question, errorNames keeps the names that it has
 // found.
-func errorNames(p *probe) (found any) {
+func errorNames(p *probe) {
+	var found any
 	defer func() { p.answer("error_names", found, p.latest) }()
 	note := func(c rawcall.Call, statuses ...int) { found = merge(found, readErrorName(p.mustCall(c, statuses...))) }
 	note(rawcall.BadCreation, 400)
@@ -138,7 +140,6 @@ func errorNames(p *probe) (found any) {
 		note(rawcall.BYOKWarmUp, 409, 503)
 	}
 	note(patching, 405, 404) // last, since no section of the interface documents it, so the answer may end the question
-	return found
 }
 
 // labelAt returns a member that is an identifier; nil for any other text. Names of a
@@ -248,35 +249,39 @@ func readSMS(x rawcall.Exchange) any {
 }
 
 // fits reports whether a creation with this body is accepted.
-func (p *probe) fits(body string) bool { return p.yes(rawcall.CreateAgent.With(body), 200, 400) }
+func (p *probe) fits(body string) bool {
+	return p.mustCall(rawcall.CreateAgent.With(body), 200, 400).Status == 200
+}
 
 // lengthUnit sends 200 characters of two kinds to a field that may have 200. An emoji has two
 // UTF-16 units and four bytes: if it fits, the service counts code points. An é has one UTF-16
 // unit and two bytes: if it fits, the service counts UTF-16 units.
-func lengthUnit(p *probe) any {
-	for _, t := range []struct{ char, unit string }{{"😀", decisions.UnitPoints}, {"é", decisions.UnitUTF16}} {
-		if p.fits(`{"customer_ref":"` + strings.Repeat(t.char, 200) + `"}`) {
-			return t.unit
-		}
+func lengthUnit(p *probe) {
+	fits := func(char string) bool { return p.fits(`{"customer_ref":"` + strings.Repeat(char, 200) + `"}`) }
+	unit := decisions.UnitBytes
+	if fits("😀") {
+		unit = decisions.UnitPoints
+	} else if fits("é") {
+		unit = decisions.UnitUTF16
 	}
-	return decisions.UnitBytes
+	p.answer("length_unit", unit, p.latest)
 }
 
 // metadataCap searches for the largest accepted size, from 8 characters, {"a":""}, to 65,536. A
 // refused call costs no creation, so it searches closer to the upper end: at most twelve of the
 // calls create an agent.
-func metadataCap(p *probe) any {
+func metadataCap(p *probe) {
 	const least, likely, most = 8, decisions.MetadataCap, 1 << 16
 	fits := func(n int) bool { return p.fits(rawcall.Metadata(n, "")) }
 	low, high := least-1, likely
-	if fits(likely) { // if the service has the fake's cap, two calls are enough
-		if !fits(likely + 1) {
-			return likely
-		}
-		if fits(most) {
-			p.bound("metadata_cap", most, 0)
-			p.giveUp("the cap is above the largest size that was tried")
-		}
+	switch {
+	case !fits(likely):
+	case !fits(likely + 1): // the service has the fake's cap, so two calls are enough
+		low, high = likely, likely+1
+	case fits(most):
+		p.bound("metadata_cap", most, 0)
+		p.giveUp("the cap is above the largest size that was tried")
+	default:
 		low, high = likely, most+1
 	}
 	low = largest(low, high, fits)
@@ -284,7 +289,7 @@ func metadataCap(p *probe) any {
 		p.bound("metadata_cap", 0, low)
 		p.giveUp("the cap is below the smallest size that was tried")
 	}
-	return low
+	p.answer("metadata_cap", low, p.latest)
 }
 
 // largest returns the largest number that fits. low fits, and high does not.
@@ -304,7 +309,7 @@ func largest(low, high int, fits func(int) bool) int {
 // If none passes, either the wrong ones spent the limit, or the key had only one warm-up
 // left. The same test with creations then decides, because their limit is free again
 // after a minute.
-func fillWarmUps(p *probe) any {
+func fillWarmUps(p *probe) {
 	const wrong, maxCalls = 9, 8
 	passed := 0
 	if x := p.callWithRetry(rawcall.WarmUp, 200, 429); x.Status == 200 {
@@ -334,7 +339,6 @@ func fillWarmUps(p *probe) any {
 	if p.warmUpsName == nil {
 		p.giveUp("no clear answer: the 429 names no limit")
 	}
-	return nil
 }
 
 // answerRefusedWarmUp answers the questions about the refusal of a warm-up, and about a
@@ -366,7 +370,7 @@ func (p *probe) wrongCreationsSpend() bool {
 // 25 s later the rest; and again after the wait that Retry-After names. No two ways of
 // counting give the same answers to all three. A key with more calls a minute than the
 // preview plans needs a larger budget.
-func fillMinute(p *probe) any {
+func fillMinute(p *probe) {
 	read, maxCalls := rawcall.ReadAgent, 130       // more than a preview key, or its address, may make in a minute (interface 8.1)
 	if p.budget.Requests-p.spent.Requests > 2200 { // enough for three times 700
 		maxCalls = 700 // more than a key of any plan may make (interface 8.2)
@@ -393,7 +397,6 @@ func fillMinute(p *probe) any {
 		p.giveUp("no clear answer: the 429 names no limit, or it may be the limit of a day")
 	}
 	p.answer("minute_limit_name", name, refused)
-	return nil
 }
 
 // answerWindows finds out how the key's limit per minute counts calls, and how many it allows.
@@ -478,7 +481,7 @@ func (p *probe) answerSeveral(minuteRefused rawcall.Exchange) {
 // spentByRefused makes each kind of call a different number of times, so that the rest of
 // the limit shows which kinds were counted. It makes few calls of the kinds that probably
 // do not count, because other calls of the key make their result less certain.
-func spentByRefused(p *probe) any {
+func spentByRefused(p *probe) {
 	read := rawcall.ReadAgent
 	if p.meter == nil {
 		p.giveUp("no clear answer: it is not known how the limit per minute counts")
@@ -503,5 +506,5 @@ func spentByRefused(p *probe) any {
 	if spent == nil {
 		p.giveUp("no clear answer: the calls that went through do not show it, or the key made other calls meanwhile")
 	}
-	return spent
+	p.answer("refused_requests_spend", spent, p.latest)
 }
