@@ -63,6 +63,12 @@ const (
 	maxRead       = 64 << 10 // bytes of a body
 )
 
+// watched lists the questions that a Watcher can answer.
+var watched = []string{
+	"status", "error_names", "reason", "times", "metadata_cap", "sms_status", "agent_of_another_key", "clear_nothing", "creation_stores_key",
+	"byok_cleared", "retry_after",
+}
+
 // Watch returns a transport, also for production, that passes calls on to another
 // transport and learns from the answers how the service decides. A nil transport
 // means http.DefaultTransport.
@@ -79,8 +85,8 @@ const (
 // pass: status, error_names, reason, times, metadata_cap (only a lower bound, the
 // largest metadata that was accepted), sms_status, agent_of_another_key,
 // clear_nothing, creation_stores_key, byok_cleared and retry_after. It also counts
-// statuses, values of error and limit_key, header names, and members that the document
-// does not have.
+// statuses, values of error and limit_key, header names, members that the document does
+// not have, and answers that it could not read because of a bug of this package.
 //
 // It never fails or changes a call. Its observations hold no text, no key, no id and no
 // hash of them. If an answer repeats a key or a part of one, only the answer's status is
@@ -260,11 +266,16 @@ type watchedCall struct {
 }
 
 // learn learns from an answer. It recovers from every panic, because neither a strange
-// answer nor a bug of this package may fail the call.
+// answer nor a bug of this package may fail the call. Traffic shows that it happened.
 func (w *Watcher) learn(c *watchedCall) {
-	defer func() { _ = recover() }()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.today = today(c.at)
+	defer func() {
+		if recover() != nil {
+			w.countSight("an answer that the Watcher could not read")
+		}
+	}()
 	if len(w.keys) > maxRemembered || len(w.agents) > maxRemembered {
 		w.keys, w.agents = map[uint64]*watchedKey{}, map[uint64]watchedAgent{}
 	}
@@ -273,7 +284,6 @@ func (w *Watcher) learn(c *watchedCall) {
 		key = &watchedKey{opens: map[string]time.Time{}}
 		w.keys[c.key] = key
 	}
-	w.today = today(c.at)
 	answer := c.Method + " " + c.Path + " " + strconv.Itoa(c.Status)
 	w.countSight(answer)
 	if c.Status != http.StatusOK && !slices.Contains(c.Errors, c.Status) {
