@@ -30,6 +30,7 @@ type testCase struct {
 	abilities, secondKey, clientFrom, frozenClock bool
 
 	fillsLimit bool // a call must be refused with 429
+	planCap    bool // checks a cap of interface 8.2, which a service may not have enabled
 	creations  int  // calls that create an agent, or creations that are refused for their body
 }
 

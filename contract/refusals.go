@@ -11,9 +11,9 @@ import (
 
 const dashboardNeeded = "The BYOK endpoints (GET, PUT, DELETE /v1/byok) and warm-up in byok mode require a dashboard-issued key. Other keys receive 403."
 
-// credentials are values of Authorization that the service must not accept. Some are made
+// credentialRows are values of Authorization that the service must not accept. Some are made
 // from a valid key.
-var credentials = []struct {
+var credentialRows = []struct {
 	name string
 	of   func(key string) string
 }{
@@ -35,7 +35,7 @@ var credentials = []struct {
 func (s *suite) credentials() {
 	const credential = "A missing or invalid credential gives 401."
 	for _, e := range endpoints {
-		for _, c := range credentials {
+		for _, c := range credentialRows {
 			s.add("5/credential-"+c.name+"/"+e.Name, credential, e.is(401).header("Authorization", c.of))
 		}
 		s.add("fake/credential-spaced/"+e.Name, "a space inside the token makes it another",
@@ -82,16 +82,16 @@ func (s *suite) unchanged() {
 // unlisted checks that an endpoint refuses only with a status that section 4 lists for
 // it.
 func (s *suite) unlisted() {
-	s.add("7/status-without-429", listed, getStatus.is(200).times(65), getBYOK.is(200).times(65))
-	s.add("7/endpoints-without-429", listed,
+	s.add("7/status-without-429", listedRule, getStatus.is(200).times(65), getBYOK.is(200).times(65))
+	s.add("7/endpoints-without-429", listedRule,
 		fullMinute, readAgent.limited("key_minute"), getStatus.is(200), getBYOK.is(200), clearStored)
-	s.add("7/endpoints-without-503", listed,
+	s.add("7/endpoints-without-503", listedRule,
 		createAgent.given(200), setBYOK.given(200), storeOff, sendMessage.listed(),
 		storeOn, byokCreation.given(200), storeOff, sendMessage.listed(), enableSMS.listed(), readAgent.listed(),
 		getBYOK.listed(), clearBYOK.listed())
-	s.add("7/creation-without-503", listed, storeOff, creationWithKey.listed())
+	s.add("7/creation-without-503", listedRule, storeOff, creationWithKey.listed())
 	for _, e := range []step{readAgent, sendMessage, enableSMS} {
-		s.add("7/agent-of-another-key/"+e.Name, listed, createAgent.given(200).by(another), e.listed().by(third))
+		s.add("7/agent-of-another-key/"+e.Name, listedRule, createAgent.given(200).by(another), e.listed().by(third))
 	}
 }
 
@@ -194,9 +194,9 @@ type member struct {
 	object   bool
 }
 
-// members lists all members. warmUp and llm accept the mode byok too, but only if BYOK is
+// memberRows lists all members. warmUp and llm accept the mode byok too, but only if BYOK is
 // configured. byokOfCreations and warmUps (endpoints.go) have the cases for this mode.
-var members = []member{
+var memberRows = []member{
 	{name: "mode", e: warmUp, body: `{"mode":VALUE}`, values: "hosted", rule: "`mode` (string, hosted or byok; default hosted)"},
 
 	{name: "provider", e: setBYOK, body: `{"provider":VALUE,"api_key":"k"}`, values: "openai_compat openai anthropic", required: true,
@@ -253,7 +253,7 @@ const host = "https://host.example/"
 
 // members checks the types, values and bounds of each member of a request.
 func (s *suite) members() {
-	for _, m := range members {
+	for _, m := range memberRows {
 		s.typesOf(m)
 		switch {
 		case m.object:

@@ -200,7 +200,7 @@ func (s *session) call(st step, i int) (answer, error) {
 		if s.shared.unusable != nil {
 			return a, s.shared.unusable
 		}
-		switch skip := s.whySkip(a, i); {
+		switch skip := s.whySkip(a); {
 		case err != nil:
 			return a, fmt.Errorf("%s %s got no answer: %s\n%s%s", st.Method, st.Path, s.Redact(rawcall.Cause(err)), unchecked, s.running.Rule)
 		case slices.Contains(st.statuses, a.Status):
@@ -226,12 +226,11 @@ func (s *session) call(st step, i int) (answer, error) {
 	}
 }
 
-// whySkip is called if the i-th call of a step got another status than the step wants. It says
-// why this breaks no rule; "" if it may break one.
-func (s *session) whySkip(a answer, i int) string {
+// whySkip is called if a call got another status than its step wants. It says why this breaks no
+// rule; "" if it may break one.
+func (s *session) whySkip(a answer) string {
 	switch {
-	case a.Status == http.StatusTooManyRequests && s.running.Rule.Section == "8.2" && i == minuteMax-1 && !s.target.Decisions:
-		// The key could make exactly the requests of 8.1: one creation, and then reads.
+	case a.Status == http.StatusTooManyRequests && s.running.planCap && a.passed == minuteMax && !s.target.Decisions:
 		return fmt.Sprintf("the plan has the %d requests a minute of interface 8.1: the caps of 8.2 are not enabled", minuteMax)
 	case a.Status == http.StatusServiceUnavailable && s.target.live() && slices.Contains(a.Errors, a.Status) && a.At("error") != nil:
 		return "BYOK is not available on the target, which interface 7 allows"
@@ -288,7 +287,7 @@ func (s *session) pause(wait time.Duration, why string) error {
 	return s.wait(step{wait: wait})
 }
 
-const listed = "Which endpoints can return which status: see section 4."
+const listedRule = "Which endpoints can return which status: see section 4."
 
 // statusProblem says which rule the answer to the i-th call of a step breaks, if its
 // status is not one of the step's.
@@ -308,7 +307,7 @@ func (s *session) statusProblem(a answer, st step, i int) problem {
 	case success && a.Status/100 == 2:
 		p.rule = rule("4", "Every success status is 200.")
 	case success && st.prepares && !slices.Contains(a.Errors, a.Status):
-		p.rule = rule("7", listed)
+		p.rule = rule("7", listedRule)
 	case st.prepares && conditions[a.Status] != "":
 		p.rule = condition(a.Status)
 	case st.prepares:
@@ -317,9 +316,9 @@ func (s *session) statusProblem(a answer, st step, i int) problem {
 	return p
 }
 
-// bucketProblem says what is wrong if a refusal came tooMany calls too late. Either the limit
-// is a token bucket, which breaks no rule: then it opens soon, after about the window divided
-// by the calls of the case. Or the limit is too large.
+// bucketProblem says what is wrong if the limit let tooMany calls too many pass. A token bucket
+// may do that. It then opens soon, after about the window divided by the calls of the case. If
+// the limit opens later, its maximum is too large.
 func (s *session) bucketProblem(a answer, st step, tooMany int) problem {
 	if tooMany == 0 {
 		return problem{}
