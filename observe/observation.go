@@ -243,12 +243,8 @@ func (o *Observation) Markdown() string {
 	for _, q := range reported {
 		found := o.finding(q.ID)
 		if !found.Known() {
-			why := "only Run asks it"
-			if slices.Contains(watched, q.ID) {
-				why = "no call has shown it yet"
-			}
 			if found.NotAsked != notReached && q.ID != fakenames.KeyMinute {
-				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Text, q.ID, cmp.Or(found.NotAsked, why))
+				fmt.Fprintf(&open, "- %s (`%s`): %s\n", q.Text, q.ID, cmp.Or(found.NotAsked, "no call has shown it; Run asks it"))
 			}
 			continue
 		}

@@ -63,12 +63,6 @@ const (
 	maxRead       = 64 << 10 // bytes of a body
 )
 
-// watched lists the questions that a Watcher can answer.
-var watched = []string{
-	"status", "error_names", "reason", "times", "metadata_cap", "sms_status", "agent_of_another_key", "clear_nothing", "creation_stores_key",
-	"byok_cleared", "retry_after",
-}
-
 // Watch returns a transport, also for production, that passes calls on to another
 // transport and learns from the answers how the service decides. A nil transport
 // means http.DefaultTransport.
