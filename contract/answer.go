@@ -1,9 +1,11 @@
 package contract
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/rawcall"
@@ -43,21 +45,24 @@ func rule(section, sentence string) rawcall.Rule {
 }
 
 // holds says what is wrong with the member at a dotted path; "" if nothing is. want is the
-// value that the member must have, or a valueCheck.
+// value that the member must have, or a valueCheck. A member that is missing counts as null.
 func (a answer) holds(path string, want any) string {
-	got, problem := a.At(path), ""
-	if holds, ok := want.(valueCheck); ok {
-		var then any
-		for _, earlier := range a.earlier {
-			if then == nil {
-				then = earlier.At(path)
-			}
+	check, isCheck := want.(valueCheck)
+	if !isCheck {
+		check = func(v, _ any) string {
+			return problemUnless(reflect.DeepEqual(v, want), "got %s, want %s", rawcall.Brief(v), rawcall.Brief(want))
 		}
-		problem = holds(got, then)
-	} else {
-		problem = problemUnless(reflect.DeepEqual(got, want), "got %s, want %s", rawcall.Brief(got), rawcall.Brief(want))
 	}
-	return problemUnless(problem == "", "member %q: %s", path, problem)
+	var then any
+	for _, earlier := range a.earlier {
+		then = cmp.Or(then, earlier.At(path))
+	}
+	got, there := a.Member(path)
+	text := check(got, then)
+	if !there {
+		text = strings.Replace(text, "got null", "it is missing", 1)
+	}
+	return problemUnless(text == "", "member %q: %s", path, text)
 }
 
 // problemUnless returns "" if ok, and otherwise the problem in words.

@@ -388,6 +388,8 @@ func TestFailurePrintsRule(t *testing.T) {
 			`answered 400, error "[key]"`},
 		{"7/status-without-429", func(r *reply) { r.refuse(429, "") }, "(interface 7): Which endpoints", "(call 1 of 65); interface 4.1 lists no 429"},
 		{"4.1/shape", set("version", "ok", []any{nil, "fake_000001"}), "(interface 4.1): Response", `member "ok": got [null,"[redacted]"], want bool`}, // a part of the key
+		{"fake/sms-created/sandbox", calls(readAgent, func(r *reply) { delete(r.body, "sms") }), "(our decision, the interface is silent): SMS at creation",
+			`member "sms.status": it is missing, want "active"`},
 		{"4.2/byok-not-configured", on(409, func(r *reply) { delete(r.body, "error") }), "(interface 2.1): error | string | yes", ""},
 		{"8.1/warmup_key_hour", on(429, func(r *reply) { delete(r.body, "limit_key") }), "(interface 7): Rate-limited body", ""},
 	} {

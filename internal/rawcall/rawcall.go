@@ -424,12 +424,18 @@ func Cause(err error) string {
 
 // At returns the member of the answer at a dotted path; nil if there is none.
 func (x Exchange) At(path string) any {
-	v := x.Value
+	v, _ := x.Member(path)
+	return v
+}
+
+// Member returns the member of the answer at a dotted path, and whether there is one.
+func (x Exchange) Member(path string) (v any, there bool) {
+	v = x.Value
 	for name := range strings.SplitSeq(path, ".") {
 		members, _ := v.(map[string]any)
-		v = members[name]
+		v, there = members[name]
 	}
-	return v
+	return v, there
 }
 
 // RetryAfter returns the wait of the Retry-After header: seconds, with or without a
