@@ -122,11 +122,10 @@ func (s *suite) plans() {
 			"key_day":    {requests(p.keyDay, p.keyMinute).by(one), wait(betweenMinutes), readAgent.limited("key_day").by(one)},
 		}
 		for _, l := range limitRows {
-			switch {
-			case ofRequests[l.key] != nil:
-				s.add(p.id+l.key, cmp.Or(p.rule, l.rule), ofRequests[l.key]...)
+			if steps := ofRequests[l.key]; steps != nil {
+				s.add(p.id+l.key, cmp.Or(p.rule, l.rule), steps...)
 				(*s)[len(*s)-1].planCap = p.rule != ""
-			case newCase("", "", l.fill).Spends.Wait == 0: // one case fills it within a minute
+			} else if newCase("", "", l.fill).Spends.Wait == 0 { // one case fills it within a minute
 				s.add("8.1/"+p.plan+"-key/"+l.key, l.rule, l.fill.by(one), l.next.limited(l.key).by(one))
 			}
 		}

@@ -100,10 +100,7 @@ func (target Target) forCase(tb testing.TB) Target {
 
 // observed returns the observed answer to a question as JSON; "" if there is none.
 func (target Target) observed(id string) string {
-	if target.Observed == nil {
-		return ""
-	}
-	return string(target.Observed.Decisions[id].Answer)
+	return string(cmp.Or(target.Observed, new(observe.Observation)).Decisions[id].Answer)
 }
 
 // whyLimitsDiffer says why cases that fill limits would prove nothing on a live target; "" if

@@ -166,10 +166,7 @@ func (p *probe) callWithRetry(c rawcall.Call, statuses ...int) rawcall.Exchange 
 		p.agent()
 	}
 	x := p.callOnce(c)
-	for range 3 {
-		if x.Status != http.StatusTooManyRequests || slices.Contains(statuses, x.Status) {
-			break
-		}
+	for repeats := 0; repeats < 3 && x.Status == http.StatusTooManyRequests && !slices.Contains(statuses, x.Status); repeats++ {
 		p.wait(namedWait(x))
 		p.maxRequests++
 		x = p.callOnce(c)

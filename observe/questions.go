@@ -114,12 +114,12 @@ func eachCall(id string, read func(rawcall.Exchange) any, costs Spend, status in
 // merge adds the members of more to answer if both are objects; it may change answer.
 // Otherwise more replaces answer.
 func merge(answer, more any) any {
-	members, isObject := answer.(map[string]any)
-	others, areObject := more.(map[string]any)
+	members, _ := answer.(map[string]any)
+	others, _ := more.(map[string]any)
 	switch {
 	case more == nil:
 		return answer
-	case !isObject || !areObject:
+	case members == nil || others == nil:
 		return more
 	}
 	maps.Copy(members, others)

@@ -134,9 +134,8 @@ func (w *Watcher) noteRequest(req *http.Request) (*watchedCall, *http.Request) {
 		return nil, req
 	}
 	authorization := req.Header.Get("Authorization")
-	c := &watchedCall{key: w.hash(authorization), agent: w.hash(agent), tokens: strings.Fields(authorization)}
-	c.tokens = slices.DeleteFunc(c.tokens, func(word string) bool { return strings.EqualFold(word, "Bearer") })
-	c.Call = call
+	tokens := slices.DeleteFunc(strings.Fields(authorization), func(word string) bool { return strings.EqualFold(word, "Bearer") })
+	c := &watchedCall{Exchange: rawcall.Exchange{Call: call}, key: w.hash(authorization), agent: w.hash(agent), tokens: tokens}
 	if call.Name != rawcall.SendMessage.Name { // the text of a message answers no question
 		req = c.watchBody(req)
 	}
@@ -315,10 +314,7 @@ func (w *Watcher) keepAnswer(c *watchedCall, id string, answer any) {
 		return
 	}
 	f := w.o.Decisions[id]
-	if members := membersOf(f.Answer); members != nil {
-		answer = merge(members, answer)
-	}
-	value := rawcall.JSONOf(answer)
+	value := rawcall.JSONOf(merge(membersOf(f.Answer), answer))
 	if f.Answer != nil && !sameJSON(f.Answer, value) {
 		f.Count = 0
 	}

@@ -230,13 +230,10 @@ func (c *Call) line() string {
 		}
 		parts = append(parts, part)
 	}
-	line := strings.Join(parts, ", ")
-	switch {
-	case len(parts) == 0:
-		line = "not sent"
-	case !c.ended:
-		line += ", under way"
+	if len(parts) > 0 && !c.ended {
+		parts = append(parts, "under way")
 	}
+	line := cmp.Or(strings.Join(parts, ", "), "not sent")
 	if c.Err != nil {
 		line += ": " + printable.Line(c.Err.Error(), maxLine)
 	}
