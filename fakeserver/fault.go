@@ -209,7 +209,8 @@ func Latency(d time.Duration) Fault {
 func LoseReply(how Fault) Fault {
 	if how.f == nil || how.f.phase != insteadOfCall {
 		misuse("LoseReply", "%v cannot lose a reply; "+
-			"Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection can", how)
+			"Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection can; "+
+			"TruncateReply and ResetReply end the reply after the call's effect by themselves", how)
 	}
 	lost := *how.f
 	lost.name, lost.phase = "LoseReply("+how.f.name+")", onTheReply

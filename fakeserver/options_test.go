@@ -153,6 +153,7 @@ func adding(a fakeserver.Agent) func(fake) { return func(f fake) { f.AddAgent(f.
 var misuses = map[string]func(fake){
 	"Advance: -1ns is negative":                                     func(f fake) { f.Advance(-1) },
 	`IssueKey: unknown plan "gold"`:                                 func(f fake) { f.IssueKey(fakeserver.KeyOptions{Plan: "gold"}) },
+	`IssueKeyOn: unknown plan "gold"`:                               func(f fake) { f.IssueKeyOn("gold", true) },
 	"Exhaust: unknown limit; the limits are":                        func(f fake) { f.Exhaust("amk_other", "amk_other") },
 	"SetSMS: unknown status; the statuses":                          func(f fake) { f.SetSMS("agent_000001", "on", "") },
 	`SetSMS: no agent has the identifier`:                           func(f fake) { f.SetSMS("agent_000009", "pending", "") },
@@ -170,6 +171,7 @@ var misuses = map[string]func(fake){
 	"Latency: -1ns is negative":                                     func(f fake) { fakeserver.Latency(-1) },
 	"LoseReply: Fault{} cannot lose a reply":                        func(f fake) { fakeserver.LoseReply(fakeserver.Fault{}) },
 	"LoseReply: Latency(0s) cannot lose a reply; Answer, ":          func(f fake) { fakeserver.LoseReply(fakeserver.Latency(0)) },
+	"can; TruncateReply and ResetReply end the reply after the":     func(f fake) { fakeserver.LoseReply(fakeserver.TruncateReply(5)) },
 	"TruncateReply: -1 is negative":                                 func(f fake) { fakeserver.TruncateReply(-1) },
 	"DripReply: 0 bytes every 1s: at least 1 byte":                  func(f fake) { fakeserver.DripReply(0, time.Second) },
 	"ByAgent: the identifier is empty":                              func(f fake) { fakeserver.ByAgent("") },
