@@ -7,6 +7,11 @@
 // body. Secrets.Clean and Secrets.CleanHeader remove these keys from the other parts of
 // the call, and Body.Show masks a body. The package does not know endpoints. Package wire
 // says which bodies were checked.
+//
+// Package redact of the client is another one, because it has another task. It hides secrets
+// in errors: free text that somebody else wrote, which may hold a part of a secret, or any
+// encoding of it. Here a secret is the value of a known header or member, and is masked
+// there whatever its length.
 package mask
 
 import (
@@ -37,8 +42,9 @@ const (
 	maxHeaderValue = 4 << 10
 )
 
-// minSecret is the length in bytes of the shortest secret that is searched for.
-// A shorter one would be found everywhere.
+// minSecret is the length in bytes of the shortest secret that is searched for in the other
+// parts of a call. A shorter one would be found everywhere. Package redact hides secrets from
+// 6 bytes on, but tests have short words as keys, which must not vanish from paths and texts.
 const minSecret = 8
 
 // maxKeys is the largest number of secrets for which a body or a header is searched.
