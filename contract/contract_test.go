@@ -654,13 +654,8 @@ func after(n int, endpoint fakeserver.Endpoint, tamper func(*reply)) func(*reply
 // change changes one member, of the answer or of an object in it.
 func change(name string, to func(in map[string]any, name string)) func(*reply) {
 	return func(r *reply) {
-		objects := []map[string]any{r.body}
-		for _, v := range r.body {
-			if inner, ok := v.(map[string]any); ok {
-				objects = append(objects, inner)
-			}
-		}
-		for _, in := range objects {
+		for _, v := range append(slices.Collect(maps.Values(r.body)), r.body) {
+			in, _ := v.(map[string]any)
 			if _, ok := in[name]; ok {
 				to(in, name)
 			}
@@ -687,7 +682,7 @@ func retryAfter(other func(seconds int) string) func(*reply) {
 // passes sends a refused call again when all limits are open.
 func passes(r *reply) {
 	r.fake.Advance(day)
-	r.send(r.req.Method, r.req.URL.RequestURI(), r.sent)
+	r.send()
 }
 
 // store stores the provider key of a refused call.
@@ -720,16 +715,16 @@ func proxy(fake *fakeserver.Server, ip string, tamper func(*reply)) http.RoundTr
 			sent, _ := io.ReadAll(req.Body)
 			r.sent = string(sent)
 		}
-		r.send(req.Method, req.URL.RequestURI(), r.sent)
+		r.send()
 		tamper(r)
 		body, err := json.Marshal(r.body)
 		return &http.Response{StatusCode: r.status, Header: r.header, Body: io.NopCloser(bytes.NewReader(body)), Request: req}, err
 	})
 }
 
-// send makes a call by the same key and takes its answer.
-func (r *reply) send(method, path, body string) {
-	req, answer := httptest.NewRequest(method, path, strings.NewReader(body)), httptest.NewRecorder()
+// send makes the call and takes its answer.
+func (r *reply) send() {
+	req, answer := httptest.NewRequest(r.req.Method, r.req.URL.RequestURI(), strings.NewReader(r.sent)), httptest.NewRecorder()
 	req.Header, req.RemoteAddr = r.req.Header, r.ip+":1"
 	r.fake.ServeHTTP(answer, req)
 	r.status, r.header, r.body = answer.Code, answer.Header(), nil

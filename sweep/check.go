@@ -117,13 +117,16 @@ type reportFunc func(check Check, about *spec.Endpoint, format string, args ...a
 // checkExecution runs the checks of one execution.
 func (rec *record) checkExecution(found reportFunc) {
 	baseline, reports, all := rec.baselineExecutions(), rec.reports(), rec.said()
+	foundIf := func(failed bool, check Check, format string, args ...any) {
+		if failed {
+			found(check, nil, format, args...)
+		}
+	}
 	if rec.stalled != "" { // the execution was still running, so the state that it left shows nothing
 		found(Ends, nil, "the scenario %s", rec.stalled)
 		return
 	}
-	if rec.panicked != "" {
-		found(Panics, nil, "the scenario panicked: %s", rec.panicked)
-	}
+	foundIf(rec.panicked != "", Panics, "the scenario panicked: %s", rec.panicked)
 	switch {
 	case rec.ended != "":
 		found(Ends, nil, "the scenario had to be ended: %s", rec.ended)
@@ -135,21 +138,15 @@ func (rec *record) checkExecution(found reportFunc) {
 			found(Swallowed, c.spec, "%s failed (%v), no later call in the same execution made up for it, and the application reported nothing", c.Name, c.Err)
 		}
 	}
-	if len(reports) == 0 && rec.failedPoint != "" {
-		found(Swallowed, nil, "%s failed, was not passed later in the same execution, and the application reported nothing", rec.failedPoint)
-	}
-	if rec.requests > rec.maxRequests {
-		found(Quota, nil, "the scenario made %s; the baseline makes %d", printable.Plural(rec.requests, "request"), max(baseline[0].requests, baseline[1].requests))
-	}
-	if rec.deadKeyRequests > max(3, baseline[0].deadKeyRequests, baseline[1].deadKeyRequests) {
-		found(DeadKey, nil, "the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", rec.deadKeyRequests)
-	}
-	if len(rec.leaked) > rec.maxLeaked {
-		found(Leak, nil, "%s left over:\n%s", printable.Plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
-	}
-	if rec.withoutKeys(all) != all {
-		found(Secret, nil, "a key is in what the application said")
-	}
+	foundIf(len(reports) == 0 && rec.failedPoint != "", Swallowed,
+		"%s failed, was not passed later in the same execution, and the application reported nothing", rec.failedPoint)
+	foundIf(rec.requests > rec.maxRequests, Quota,
+		"the scenario made %s; the baseline makes %d", printable.Plural(rec.requests, "request"), max(baseline[0].requests, baseline[1].requests))
+	foundIf(rec.deadKeyRequests > max(3, baseline[0].deadKeyRequests, baseline[1].deadKeyRequests), DeadKey,
+		"the service had answered 401 or 402 %d times in a row, and was asked again: nothing helps but another key or plan", rec.deadKeyRequests)
+	foundIf(len(rec.leaked) > rec.maxLeaked, Leak,
+		"%s left over:\n%s", printable.Plural(len(rec.leaked), "kind of goroutine"), strings.Join(rec.leaked, "\n"))
+	foundIf(rec.withoutKeys(all) != all, Secret, "a key is in what the application said")
 }
 
 // checkRun runs the checks of the whole run.
@@ -173,14 +170,10 @@ func (c *Call) madeUpFor(later []*Call) bool {
 	for _, l := range later {
 		switch {
 		case l.failed():
-		case gone && c.spec == spec.GetAgent && l.spec == spec.CreateAgent:
-			return true
-		case confirms[c.spec] == l.spec && c.AgentID == l.AgentID:
+		case gone && c.spec == spec.GetAgent && l.spec == spec.CreateAgent, confirms[c.spec] == l.spec && c.AgentID == l.AgentID:
 			return true
 		case l.spec != c.spec:
-		case c.subject != "" && l.subject == c.subject:
-			return true
-		case c.subject == "" && (c.AgentID == l.AgentID || c.spec == spec.CreateAgent):
+		case c.subject != "" && l.subject == c.subject, c.subject == "" && (c.AgentID == l.AgentID || c.spec == spec.CreateAgent):
 			return true
 		}
 	}

@@ -143,21 +143,16 @@ func (s *sweep) takeFirst() (plan, report string, found []finding) {
 func (s *sweep) summary() string {
 	parts := []string{printable.Plural(len(s.faults), "fault"), fmt.Sprintf("%s that leave %s", printable.Plural(s.deaths, "death"), printable.Plural(len(s.states), "state")),
 		printable.Plural(s.executions, "execution"), time.Since(s.started).Round(time.Millisecond).String()}
-	if s.untried > 0 {
-		parts = append(parts, printable.Plural(s.untried, "death")+" had no run, because that would be too many states")
+	addIf := func(happened bool, says string) {
+		if happened {
+			parts = append(parts, says)
+		}
 	}
-	if s.watch.Missed {
-		parts = append(parts, "some torn files were not tried")
-	}
-	if s.missedPlans > 0 {
-		parts = append(parts, printable.Plural(s.missedPlans, "plan")+" hit nothing")
-	}
-	if !s.restored {
-		parts = append(parts, "nothing is kept in Env.Dir, so that no restart knows what came before")
-	}
-	if s.stalls >= maxStalls {
-		parts = append(parts, printable.Plural(s.stalls, "run")+" stalled and the others were not tried")
-	}
+	addIf(s.untried > 0, printable.Plural(s.untried, "death")+" had no run, because that would be too many states")
+	addIf(s.watch.Missed, "some torn files were not tried")
+	addIf(s.missedPlans > 0, printable.Plural(s.missedPlans, "plan")+" hit nothing")
+	addIf(!s.restored, "nothing is kept in Env.Dir, so that no restart knows what came before")
+	addIf(s.stalls >= maxStalls, printable.Plural(s.stalls, "run")+" stalled and the others were not tried")
 	return fmt.Sprintf("swept %s: %s", printable.Plural(len(s.baseline.records[0].calls), "call"), strings.Join(parts, ", "))
 }
 
