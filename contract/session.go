@@ -175,12 +175,10 @@ func (s *session) wait(st step) error {
 		s.waitedFor = wait
 	}
 	s.waited += wait
-	switch abilities := s.target.Abilities; {
-	case wait == 0:
-	case abilities != nil:
-		abilities.Advance(wait)
-	default:
+	if abilities := s.target.Abilities; abilities == nil {
 		time.Sleep(wait)
+	} else if wait > 0 {
+		abilities.Advance(wait)
 	}
 	return nil
 }

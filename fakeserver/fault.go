@@ -208,8 +208,7 @@ func Latency(d time.Duration) Fault {
 // LoseReply(Answer(504, "")) is a gateway that timed out. Any other fault panics.
 func LoseReply(how Fault) Fault {
 	if how.f == nil || how.f.phase != insteadOfCall {
-		misuse("LoseReply", "%v cannot lose a reply; "+
-			"Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection can; "+
+		misuse("LoseReply", "%v cannot lose a reply; Answer, RawAnswer, RateLimited, Hang, CloseEarly and ResetConnection can; "+
 			"TruncateReply and ResetReply end the reply after the call's effect by themselves", how)
 	}
 	lost := *how.f

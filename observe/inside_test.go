@@ -9,10 +9,7 @@ import (
 // TestWatchRecovers: a bug of this package does not fail a call, and shows in Traffic. The page
 // of a Watcher names the way to an answer that calls do not show.
 func TestWatchRecovers(t *testing.T) {
-	w := Watch(nil)
-	w.keys = nil // in place of a bug: learn adds the key
+	w := &Watcher{o: Observation{Traffic: map[string]Sight{}}} // without the other maps, in place of a bug
 	w.learn(new(watchedCall))
-	page := w.Observation().Markdown()
-	assert.Contains(t, page, "\n- an answer that the Watcher could not read: 1, last on 0001-01-01\n")
-	assert.Contains(t, page, "(`windows`): no call has shown it; Run asks it\n")
+	assert.Regexp(t, "(?s)`windows`\\): no call has shown it; Run asks it\n.*\n- an answer that the Watcher could not read: 1, last on 0001-01-01\n$", w.Observation().Markdown())
 }

@@ -116,9 +116,11 @@ func (p *probe) answer(id string, answer any, x rawcall.Exchange) {
 	}
 }
 
-// bound keeps the bounds of a numeric answer; 0 means no bound.
-func (p *probe) bound(id string, least, most int) {
+// giveUpWithBounds ends the current question with bounds of its numeric answer; 0 means no
+// bound.
+func (p *probe) giveUpWithBounds(id string, least, most int, why string) {
 	p.o.Decisions[id] = Finding{AtLeast: least, AtMost: most, Evidence: p.evidence(p.latest), Seen: today(p.now())}
+	p.giveUp("%s", why)
 }
 
 // lacks says what the question needs and the target or the budget does not have; "" if nothing

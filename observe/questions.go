@@ -279,15 +279,13 @@ func metadataCap(p *probe) {
 	case !fits(likely + 1): // the service has the fake's cap, so two calls are enough
 		low, high = likely, likely+1
 	case fits(most):
-		p.bound("metadata_cap", most, 0)
-		p.giveUp("the cap is above the largest size that was tried")
+		p.giveUpWithBounds("metadata_cap", most, 0, "the cap is above the largest size that was tried")
 	default:
 		low, high = likely, most+1
 	}
 	low = largest(low, high, fits)
 	if low < least {
-		p.bound("metadata_cap", 0, low)
-		p.giveUp("the cap is below the smallest size that was tried")
+		p.giveUpWithBounds("metadata_cap", 0, low, "the cap is below the smallest size that was tried")
 	}
 	p.answer("metadata_cap", low, p.latest)
 }

@@ -349,9 +349,8 @@ func (w *Watcher) learnMetadata(c *watchedCall) {
 	var sent struct{ Metadata json.RawMessage }
 	var compacted bytes.Buffer
 	switch {
-	case c.Name != rawcall.CreateAgent.Name, c.Status != http.StatusOK, json.Unmarshal([]byte(c.Call.Body), &sent) != nil:
-		return
-	case json.Compact(&compacted, sent.Metadata) != nil, bytes.ContainsFunc(compacted.Bytes(), func(r rune) bool { return r == '\\' || r > '~' }):
+	case c.Name != rawcall.CreateAgent.Name, c.Status != http.StatusOK, json.Unmarshal([]byte(c.Call.Body), &sent) != nil,
+		json.Compact(&compacted, sent.Metadata) != nil, bytes.ContainsFunc(compacted.Bytes(), func(r rune) bool { return r == '\\' || r > '~' }):
 		return
 	}
 	if f := w.o.Decisions["metadata_cap"]; compacted.Len() >= f.AtLeast {

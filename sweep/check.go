@@ -127,12 +127,9 @@ func (rec *record) checkExecution(found reportFunc) {
 		return
 	}
 	foundIf(rec.panicked != "", Panics, "the scenario panicked: %s", rec.panicked)
-	switch {
-	case rec.ended != "":
-		found(Ends, nil, "the scenario had to be ended: %s", rec.ended)
-	case rec.lasted > rec.maxLasted:
-		found(Ends, nil, "the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", rec.lasted.Round(time.Second), rec.maxLasted.Round(time.Second))
-	}
+	foundIf(rec.ended != "", Ends, "the scenario had to be ended: %s", rec.ended)
+	foundIf(rec.ended == "" && rec.lasted > rec.maxLasted, Ends,
+		"the scenario took %s of virtual time; at most %s are allowed (MaxVirtualTime)", rec.lasted.Round(time.Second), rec.maxLasted.Round(time.Second))
 	for i, c := range rec.calls {
 		if len(reports) == 0 && c.failed() && !rec.failsInBaseline(c) && !c.madeUpFor(rec.calls[i+1:]) {
 			found(Swallowed, c.spec, "%s failed (%v), no later call in the same execution made up for it, and the application reported nothing", c.Name, c.Err)
