@@ -100,7 +100,10 @@ func (target Target) forCase(tb testing.TB) Target {
 
 // observed returns the observed answer to a question as JSON; "" if there is none.
 func (target Target) observed(id string) string {
-	return string(cmp.Or(target.Observed, new(observe.Observation)).Decisions[id].Answer)
+	if target.Observed == nil {
+		return ""
+	}
+	return string(target.Observed.Decisions[id].Answer)
 }
 
 // whyLimitsDiffer says why cases that fill limits would prove nothing on a live target; "" if
