@@ -17,15 +17,15 @@ const s, h = time.Second, time.Hour
 // The endpoints that the stories call.
 var message, read, create, warmUp = spec.SendMessage, spec.GetAgent, spec.CreateAgent, spec.WarmUp
 
-// step is a moment at which calls of an endpoint wait. goes of them are granted, and the
-// service answers each at once with answer; nil: not yet. If goes is 0, answer is for the
-// calls that are under way. After that no call is granted before until.
+// step is a moment at which calls of an endpoint wait. First the calls that are under way end.
+// Then some of the waiting calls go. After that no call goes before until.
 type step struct {
 	says          string
 	at            time.Duration
 	call          *spec.Endpoint
+	ends          *Outcome // of each call under way, or if there is none, of a call that went before the limit closed; nil: none ends
 	waiting, goes int
-	answer        *Outcome
+	answer        *Outcome         // to each call that goes, at once; nil: not yet
 	until         time.Duration    // 0: not checked
 	refused       [2]time.Duration // since when and until when nobody got through, from which patience counts; zero: not checked
 }
@@ -37,14 +37,19 @@ func refuses(key string, asked time.Duration) *Outcome {
 	return &Outcome{Sent: true, Refused: true, LimitKey: key, RetryAfter: asked}
 }
 
-// shrunk is a gap of over 4 s after the n-th call beyond those of the last opening; see ramp.
-func shrunk(gap time.Duration, n int) time.Duration { return gap - gap*time.Duration(n*16)/512 }
+// shrunk is the next gap after one of more than 4 s, if the n-th call beyond the number of the last
+// opening passes: a gap of a second would shrink by n/512, and a long one 4*4 times as fast.
+func shrunk(gap time.Duration, n int) time.Duration { return gap - gap*time.Duration(n*4*4)/512 }
 
-// grown is a gap after an opening in which fewer calls passed than in the one before.
+// grown is the next gap, if no call passed in an opening.
 func grown(gap time.Duration) time.Duration { return gap * 5 / 4 }
 
-// The second wait, of a second, has little of the first one's jitter.
-const second = s + (s/10+s/4)/32
+// starved is the longest wait of calls that were refused when their limit opened. The jitter, of up
+// to a tenth of the wait and a quarter of a second, is divided by 32 for them.
+func starved(wait time.Duration) time.Duration { return wait + (wait/10+s/4)/32 }
+
+// The last story has two such waits of a second and a backoff of 2 s with a quarter of jitter.
+var secondTry, thirdTry = h + starved(s), h + starved(s) + 2*s + 2*s/4
 
 // played is a cool-down, and the calls that it let go and that are not answered yet.
 type played struct {
@@ -95,12 +100,9 @@ var coolDownRules = []struct {
 	{rule: "one goes, then two for each that passed, up to the number of the last opening, and then one after each gap", story: []step{
 		{says: "a call is refused for 20 s", call: message, waiting: 1, goes: 1, answer: refuses("k", 20*s), until: 20 * s},
 		{says: "one goes, whose answer is waited for a second", at: 20 * s, call: message, waiting: 99, goes: 1, until: 21 * s},
-		{says: "the first passes", at: 20 * s, call: message, waiting: 99, answer: passes},
-		{says: "two more go", at: 20 * s, call: message, waiting: 99, goes: 2, until: 21 * s},
-		{says: "both pass", at: 20 * s, call: message, waiting: 99, answer: passes},
-		{says: "four more go", at: 20 * s, call: message, waiting: 99, goes: 4, until: 21 * s},
-		{says: "all pass", at: 20 * s, call: message, waiting: 99, answer: passes},
-		{says: "the eighth is refused", at: 20 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 70*s), until: 90 * s},
+		{says: "it passes, and two more go", at: 20 * s, call: message, ends: passes, waiting: 99, goes: 2, until: 21 * s},
+		{says: "both pass, and four more go", at: 20 * s, call: message, ends: passes, waiting: 99, goes: 4, until: 21 * s},
+		{says: "all pass, and the eighth is refused", at: 20 * s, call: message, ends: passes, waiting: 99, goes: 1, answer: refuses("k", 70*s), until: 90 * s},
 		{says: "as many go as then, and 7 in 70 s is a gap of 10 s", at: 90 * s, call: message, waiting: 99, goes: 7, answer: passes, until: 100 * s},
 		{says: "one goes after the gap, which shrinks", at: 100 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 100*s + shrunk(10*s, 1)},
 		{says: "and shrinks more, for two who wait", at: 110 * s, call: message, waiting: 2, goes: 1, answer: passes, until: 110*s + shrunk(shrunk(10*s, 1), 2)},
@@ -152,8 +154,7 @@ var coolDownRules = []struct {
 	{rule: "an unsent call leaves its turn to another", story: []step{
 		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
 		{says: "one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
-		{says: "but is not sent", at: s, call: message, waiting: 9, answer: unsent},
-		{says: "another one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
+		{says: "but is not sent, so another one goes", at: s, call: message, ends: unsent, waiting: 9, goes: 1, until: 2 * s},
 	}},
 	{rule: "a call that passes ends the backoff", story: []step{
 		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
@@ -166,8 +167,8 @@ var coolDownRules = []struct {
 		{says: "a message is refused for 10 s", call: message, waiting: 1, goes: 1, answer: refuses("a", 10*s), until: 10 * s},
 		{says: "a read under the same name for 5 s, but waits for 10 s", call: read, waiting: 1, goes: 1, answer: refuses("a", 5*s), until: 10 * s},
 		{says: "so does a message", call: message, waiting: 1, until: 10 * s},
-		{says: "under another name for 5 h, before which none tries", call: message, waiting: 1, answer: refuses("day", 5*h), until: 5 * h},
-		{says: "a shorter wait under the first name changes nothing", call: message, waiting: 1, answer: refuses("a", 10*s), until: 5 * h},
+		{says: "under another name for 5 h, before which none tries", call: message, ends: refuses("day", 5*h), waiting: 1, until: 5 * h},
+		{says: "a shorter wait under the first name changes nothing", call: message, ends: refuses("a", 10*s), waiting: 1, until: 5 * h},
 	}},
 	{rule: "each name is on its own, and without a name each endpoint", story: []step{
 		{says: "a message is refused for 30 s", call: message, waiting: 1, goes: 1, answer: refuses("a", 30*s), until: 30 * s},
@@ -193,7 +194,7 @@ var coolDownRules = []struct {
 	}},
 	{rule: "at a limit that has closed for the first time, patience counts from then", story: []step{
 		{says: "a message is refused for 10 minutes", call: message, waiting: 1, goes: 1, answer: refuses("minute", 600*s), until: 600 * s},
-		{says: "then, at another limit, one that went before, for 10 s", at: 600 * s, call: message, answer: refuses("day", 10*s)},
+		{says: "then, at another limit, one that went before, for 10 s", at: 600 * s, call: message, ends: refuses("day", 10*s)},
 		{says: "and there once more", at: 610 * s, call: message, waiting: 9, goes: 1, answer: refuses("day", 10*s), until: 620 * s, refused: [2]time.Duration{600 * s, 610 * s}},
 	}},
 	{rule: "a trial that passes keeps the other class of the same name patient, because the limit may be the same", story: []step{
@@ -211,12 +212,12 @@ var coolDownRules = []struct {
 	{rule: "a class that only shares a name waits out a short limit, unless the gate backs off", random: 1, story: []step{
 		{says: "a message is refused", call: message, waiting: 1, goes: 1, answer: refuses("k", s)},
 		{says: "a read too", call: read, waiting: 1, goes: 1, answer: refuses("k", s)},
-		{says: "the message once more", at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: h + second},
-		{says: "and once more", at: h + second, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
-		{says: "it waits for 2 s, and a quarter of jitter", at: h + second, call: message, waiting: 9, until: h + second + 5*s/2},
-		{says: "a read tries after 2 s", at: h + second, call: read, waiting: 9, until: h + second + 2*s},
-		{says: "it goes", at: h + second + 2*s, call: read, waiting: 9, goes: 1},
-		{says: "a Retry-After counts beyond the backoff", at: h + second + 5*s/2, call: message, waiting: 9, goes: 1, answer: refuses("k", 80*s), until: h + second + 5*s/2 + 80*s + (8*s+s/4)/32},
+		{says: "the message once more", at: h, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: secondTry},
+		{says: "and once more", at: secondTry, call: message, waiting: 9, goes: 1, answer: refuses("k", s)},
+		{says: "it waits for 2 s, and a quarter of jitter", at: secondTry, call: message, waiting: 9, until: thirdTry},
+		{says: "a read tries after 2 s", at: secondTry, call: read, waiting: 9, until: secondTry + 2*s},
+		{says: "it goes", at: secondTry + 2*s, call: read, waiting: 9, goes: 1},
+		{says: "a Retry-After counts beyond the backoff", at: thirdTry, call: message, waiting: 9, goes: 1, answer: refuses("k", 80*s), until: thirdTry + starved(80*s)},
 	}},
 }
 
@@ -225,14 +226,14 @@ func TestCoolDown(t *testing.T) {
 		t.Run(tt.rule, func(t *testing.T) {
 			p := play(tt.random)
 			for _, step := range tt.story {
+				if step.ends != nil {
+					for range max(1, len(p.underWay[step.call])) {
+						p.answer(step.at, step.call, step.ends)
+					}
+				}
 				for n := range step.goes {
 					require.Len(t, p.ask(step.at, step.call, step.waiting).Grants, 1, "%s: call %d of %d", step.says, n+1, step.goes)
 					if step.answer != nil {
-						p.answer(step.at, step.call, step.answer)
-					}
-				}
-				if step.goes == 0 && step.answer != nil {
-					for range max(1, len(p.underWay[step.call])) {
 						p.answer(step.at, step.call, step.answer)
 					}
 				}
