@@ -344,7 +344,8 @@ func TestRulesThatFail(t *testing.T) {
 }
 
 // OnWait of all calls is called at once with the length of the wait, and again when the rule
-// says that it is longer.
+// says that it is longer. Here the rule takes 4 s to say when the first turn is: at 60 s, and when
+// that has come, at 120 s. The turns of the other calls follow, one a second.
 func TestOnWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turn := h
@@ -364,7 +365,13 @@ func TestOnWait(t *testing.T) {
 		time.Sleep(60 * s)
 		cancel()
 		synctest.Wait()
-		assert.Equal(t, [4][]time.Duration{1: {56 * s, 56 * s}, 2: {57 * s, 57 * s}, 3: {56 * s, 58 * s}}, expected)
+		for place, want := range [4][]time.Duration{
+			1: {60*s - 4*s, 120*s - 64*s}, // when the rule has answered, and when it has answered again
+			2: {61*s - 4*s, 121*s - 64*s}, // the same
+			3: {62*s - 6*s, 122*s - 64*s}, // when the call comes, after the answer, and when the rule has answered again
+		} {
+			assert.Equal(t, want, expected[place], "at place %d: from each report until the turn", place)
+		}
 	})
 }
 
