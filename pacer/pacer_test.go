@@ -116,24 +116,27 @@ func TestNewRefuses(t *testing.T) {
 		return err
 	}
 	_, zero := new(pacer.Pacer).Acquire(t.Context(), agentmessaging.LimitedAttempt{})
-	for want, err := range map[string]error{
-		"Pacer: is the zero value":   zero,
-		"is the zero value; make":    new(pacer.Pacer).SetLimits(perMinute(1)),
-		"limits: must be 1 to 30":    refusal(nil),
-		"must be 1 to 30 limits":     refusal(make([]pacer.Limit, 31)),
-		"limits[0].Key":              refusal([]pacer.Limit{{Key: "a\nb", Max: 1, Window: time.Minute}}),
-		"limits[0].Max":              refusal([]pacer.Limit{{Key: "k", Window: time.Minute}}),
-		"limits[1].Window":           refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Second - 1}}),
-		"limits[0].Window":           refusal([]pacer.Limit{{Key: "k", Max: 1, Window: math.MaxInt64}}),
-		"limits[1].Counts":           refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}}),
-		"opts":                       refusal(perMinute(1), nil),
-		"WithLogger":                 refusal(perMinute(1), pacer.WithLogger(nil)),
-		"WithLogger: was given":      refusal(perMinute(1), pacer.WithLogger(slog.New((*slog.TextHandler)(nil)))),
-		"WithStore: was given a nil": refusal(perMinute(1), pacer.WithStore((*loadsim.Store)(nil), "key")),
-		"empty API key":              refusal(perMinute(1), pacer.WithStore(loadsim.NewStore(), "")),
+	for _, tt := range []struct {
+		name, want string
+		err        error
+	}{
+		{"Acquire of the zero value", "Pacer: is the zero value; make one with New", zero},
+		{"SetLimits of the zero value", "Pacer: is the zero value; make one with New", new(pacer.Pacer).SetLimits(perMinute(1))},
+		{"no limits", "limits: must be 1 to 30 limits", refusal(nil)},
+		{"31 limits", "limits: must be 1 to 30 limits", refusal(make([]pacer.Limit, 31))},
+		{"a line break in Key", "limits[0].Key: must be printable, and at most 64 bytes", refusal([]pacer.Limit{{Key: "a\nb", Max: 1, Window: time.Minute}})},
+		{"no Max", "limits[0].Max: must be at least 1", refusal([]pacer.Limit{{Key: "k", Window: time.Minute}})},
+		{"a window below a second", "limits[1].Window: must be at least a second", refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Second - 1}})},
+		{"a window of 292 years", "limits[0].Window: must be at least a second, and at most 100 years", refusal([]pacer.Limit{{Key: "k", Max: 1, Window: math.MaxInt64}})},
+		{"unknown Counts", "limits[1].Counts: must be one of ", refusal([]pacer.Limit{one, {Key: "k", Max: 1, Window: time.Minute, Counts: "tokens"}})},
+		{"a nil option", "opts: an option is nil", refusal(perMinute(1), nil)},
+		{"a nil logger", "WithLogger: was given nil", refusal(perMinute(1), pacer.WithLogger(nil))},
+		{"a nil handler", "WithLogger: was given nil", refusal(perMinute(1), pacer.WithLogger(slog.New((*slog.TextHandler)(nil))))},
+		{"a nil store", "WithStore: was given a nil store", refusal(perMinute(1), pacer.WithStore((*loadsim.Store)(nil), "key"))},
+		{"no API key", "WithStore: was given an empty API key", refusal(perMinute(1), pacer.WithStore(loadsim.NewStore(), ""))},
 	} {
-		assert.ErrorIs(t, err, agentmessaging.ErrInvalid, want)
-		assert.ErrorContains(t, err, want, want)
+		assert.ErrorIs(t, tt.err, agentmessaging.ErrInvalid, tt.name)
+		assert.ErrorContains(t, tt.err, tt.want, tt.name)
 	}
 	assert.Zero(t, new(pacer.Pacer).State())
 }
