@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -144,36 +145,58 @@ func TestFindsOtherAnswers(t *testing.T) {
 	assert.Contains(t, strings.Join(found["error_names"], " "), `"byok_not_configured":`)
 }
 
-// TestFile: the names of members in a file must not change.
-func TestFile(t *testing.T) {
+// TestFileFormat: the names of members in a file must not change, and ReadFile returns what
+// WriteFile wrote.
+func TestFileFormat(t *testing.T) {
 	o := &observe.Observation{Format: 1, Decisions: map[string]observe.Finding{
 		"windows": {Answer: json.RawMessage(`"fixed"`), AtLeast: 6, AtMost: 7, Seen: "2026-01-31", Count: 8, NotAsked: "needs a second key",
 			Evidence: &observe.Evidence{Request: "GET /v1/status", Answer: "429"}},
 	}, Limits: map[string]int{"key_minute": 60}, Traffic: map[string]observe.Sight{"GET /v1/status 200": {Count: 9, Seen: "2026-01-31"}},
-		Spent: observe.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 7*time.Minute - 5}}
+		Spent: observe.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 7 * time.Minute}}
 	assert.JSONEq(t, `{"format":1,
 		"decisions":{"windows":{"answer":"fixed","at_least":6,"at_most":7,"evidence":{"request":"GET /v1/status","answer":"429"},
 			"seen":"2026-01-31","count":8,"not_asked":"needs a second key"}},
 		"limits":{"key_minute":60},"traffic":{"GET /v1/status 200":{"count":9,"seen":"2026-01-31"}},
-		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":419999999995}}`, string(rawcall.JSONOf(o)))
-	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 7m0s of waiting", o.Spent.String())
-	assert.Equal(t, "1 request, 4 warm-ups", o.Spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 7 * time.Minute}))
-	rest := asTheFake()
-	delete(rest.Decisions, "times")
-	assert.Equal(t, observe.Spend{Requests: 2, Creations: 1, Wait: time.Hour}, rest.Preview(observe.Target{}, observe.Spend{Requests: 99, Creations: 9, Wait: time.Hour}), "nothing fills a minute")
-	const ever = time.Duration(1<<63 - 1)
-	assert.Equal(t, ever, new(observe.Observation).Preview(observe.Target{}, observe.Spend{Requests: 99, Creations: 99, WarmUps: 99, Wait: ever}).Wait)
+		"spent":{"requests":1,"creations":2,"byok_sets":3,"warm_ups":4,"wait_ns":420000000000}}`, string(rawcall.JSONOf(o)))
 	file := filepath.Join(t.TempDir(), "observed.json")
 	require.NoError(t, o.WriteFile(file))
 	again, err := observe.ReadFile(file)
 	require.NoError(t, err)
 	assert.Equal(t, rawcall.JSONOf(o), rawcall.JSONOf(again))
-	o.Keep(again)
-	assert.Equal(t, observe.Spend{Requests: 2, Creations: 4, BYOKSets: 6, WarmUps: 8, Wait: 14*time.Minute - 10}, o.Spent)
-	assert.Equal(t, []any{60, observe.Sight{Count: 18, Seen: "2026-01-31"}}, []any{o.Limits["key_minute"], o.Traffic["GET /v1/status 200"]}, "counts add up")
 	assert.Error(t, o.WriteFile(filepath.Join(file, "no folder")))
-	fewer := &observe.Observation{Limits: map[string]int{"key_minute": 50}}
-	assert.Equal(t, []string{"key_minute: How many requests may a key make in a minute? It was 60, it is 50."}, fewer.Drift(again))
+}
+
+// TestSpendInWords: String names each kind of call that was spent, Over each kind of which there is
+// too little left.
+func TestSpendInWords(t *testing.T) {
+	spent := observe.Spend{Requests: 1, Creations: 2, BYOKSets: 3, WarmUps: 4, Wait: 7*time.Minute - 5}
+	assert.Equal(t, "1 request, 2 creations, 3 BYOK sets, 4 warm-ups, 7m0s of waiting", spent.String())
+	assert.Equal(t, "1 request, 4 warm-ups", spent.Over(observe.Spend{Creations: 2, BYOKSets: 3, WarmUps: 3, Wait: 7 * time.Minute}))
+}
+
+// TestPreview: Preview adds up what the open questions cost. It includes all requests of the
+// budget if one of the questions uses up a limit, and all waiting, because any call may meet one.
+func TestPreview(t *testing.T) {
+	budget := observe.Spend{Requests: 999, Creations: 99, WarmUps: 9, Wait: math.MaxInt64}
+	allButTimes := asTheFake()
+	delete(allButTimes.Decisions, "times")
+	assert.Equal(t, observe.Spend{Requests: 2, Creations: 1, Wait: budget.Wait}, allButTimes.Preview(observe.Target{}, budget), "a read and the creation of its agent")
+	assert.Equal(t, budget.Requests, new(observe.Observation).Preview(observe.Target{}, budget).Requests, "everything is open")
+}
+
+// TestKeepAddsUp: Keep adds what an earlier run saw and spent. A limit that was measured again
+// stays as it is, and Drift tells that it differs.
+func TestKeepAddsUp(t *testing.T) {
+	run := func(limits map[string]int, day string, n int) *observe.Observation {
+		o := decided(nil)
+		o.Limits, o.Traffic = limits, map[string]observe.Sight{"GET /v1/status 200": {Count: n, Seen: day}}
+		o.Spent = observe.Spend{Requests: n, Creations: n, BYOKSets: n, WarmUps: n, Wait: time.Duration(n)}
+		return o
+	}
+	o, earlier := run(map[string]int{"key_minute": 50}, "2026-02-01", 4), run(map[string]int{"key_minute": 60, "ip_minute": 300}, "2026-01-31", 9)
+	assert.Equal(t, []string{"key_minute: How many requests may a key make in a minute? It was 60, it is 50."}, o.Drift(earlier))
+	o.Keep(earlier)
+	assert.Equal(t, run(map[string]int{"key_minute": 50, "ip_minute": 300}, "2026-02-01", 4+9), o)
 }
 
 // TestKeep: an answer stays until another is seen. A bound that agrees with it does not
