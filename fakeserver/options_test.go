@@ -80,9 +80,9 @@ var likes = []struct {
 		agent := c.agent(`{"llm":{"mode":"byok"}}`)
 		c.with(fake.IssueKey(fakeserver.KeyOptions{})).send(agent, "x").wantOK(c.t)
 	}},
-	{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last of them counts
-		agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2"}`))
-		assert.Equal(c.t, []string{"b", "", "2"}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef})
+	{"duplicate_members", "true", func(fake *fakeserver.Server, c caller) { // the last of them counts, also if it is null
+		agent, _ := fake.Agent(c.agent(`{"llm":{"model":"a","label":"x"},"llm":{"model":"b"},"customer_ref":"1","customer_ref":"2","system_prompt":"a","system_prompt":null}`))
+		assert.Equal(c.t, []string{"b", "", "2", ""}, []string{agent.LLM.Model, agent.LLM.Label, agent.CustomerRef, agent.SystemPrompt})
 	}},
 	{"unknown_members", "true", func(fake *fakeserver.Server, c caller) { // only in messages
 		agent := c.agent(emptyBody)
@@ -112,10 +112,10 @@ var likes = []struct {
 }
 
 // With another answer to a question, the fake acts on it also in details that package contract
-// does not check.
+// does not check. These fakes also accept null.
 func TestLikeInDetail(t *testing.T) {
 	for _, row := range likes {
-		fake, c := like(t, row.id, row.answer, frozen())
+		fake, c := like(t, row.id, row.answer, frozen(), fakeserver.WithDecision("null_members", true))
 		row.check(fake, c)
 	}
 }
@@ -185,6 +185,8 @@ var misuses = map[string]func(fake){
 	"Provider: one of openai_compat":                                func(f fake) { f.StoreBYOK(f.Key(), "amk_x", fakeserver.BYOK{Provider: "amk_x"}) },
 	"Change: the function is nil":                                   func(f fake) { fakeserver.Change("x", nil) },
 	"OnCall: the function is nil":                                   func(f fake) { f.OnCall(nil) },
+	"OnCall: matcher 1 is the zero Matcher":                         func(f fake) { f.OnCall(func(fakeserver.Call) {}, fakeserver.Matcher{}) },
+	"Sleep: the context is nil":                                     func(f fake) { _ = f.Sleep(context.Context(nil), 1) },
 	"AwaitCalls: n is 0; it must be at least 1":                     func(f fake) { _, _ = f.AwaitCalls(context.Background(), 0) },
 	"AwaitCalls: the context is nil":                                func(f fake) { _, _ = f.AwaitCalls(context.Context(nil), 1) },
 	"ServeHTTP: the Server is the zero Server":                      func(fake) { new(fakeserver.Server).ServeHTTP(nil, nil) },
