@@ -167,7 +167,7 @@ func TestCases(t *testing.T) {
 
 // TestSchedule: which cases of a list run on a target.
 func TestSchedule(t *testing.T) {
-	one, creation := Spend{Requests: 1}, Spend{Requests: 1, Creations: 1}
+	one := Spend{Requests: 1}
 	costs := func(s Spend) testCase { return testCase{Spends: s} }
 	ofAgent, filling, exact := testCase{Spends: one, agent: true}, testCase{Spends: one, fillsLimit: true}, newCase("", "", getStatus.is(200).opensIn(0))
 	ofTwoKeys, ofTwoAddresses := newCase("", "", getStatus.is(200).by(another)), newCase("", "", getStatus.is(200).from(otherIP))
@@ -182,7 +182,6 @@ func TestSchedule(t *testing.T) {
 		"waits are free with Abilities":        {Target{Budget: one, Abilities: nothing{}}, []testCase{costs(Spend{Requests: 1, Wait: day})}, []bool{true}},
 		"one agent for all":                    {Target{Budget: Spend{Requests: 3, Creations: 1}}, []testCase{ofAgent, ofAgent}, []bool{true, true}},
 		"an agent is a creation":               {Target{Budget: Spend{Requests: 3}}, []testCase{ofAgent}, []bool{false}},
-		"an agent counts as 20 calls":          {Target{Budget: Spend{Requests: 19, Creations: 1}}, []testCase{costs(creation), costs(Spend{Requests: 19})}, []bool{false, true}},
 		"what the target lacks":                {Target{}, []testCase{newCase("", "", getStatus.is(200).by(third)), ofTwoKeys, ofTwoAddresses, newCase("fake/x", "", getStatus.is(200)), exact}, make([]bool, 5)},
 		"a second key":                         {Target{SecondKey: "key-2"}, []testCase{ofTwoKeys}, []bool{true}},
 		"a clock that stays":                   {Target{FrozenClock: true}, []testCase{exact}, []bool{true}},
@@ -193,6 +192,9 @@ func TestSchedule(t *testing.T) {
 		"limits by a clock":                    {Target{Observed: observed("windows", `"aligned"`, 60)}, []testCase{filling}, []bool{false}},
 		"limits of a larger plan":              {Target{Observed: observed("windows", `"fixed"`, 300)}, []testCase{filling, costs(one)}, []bool{false, true}},
 		"limits of a preview key":              {Target{Observed: observed("windows", `"fixed"`, 60)}, []testCase{filling}, []bool{true}},
+		"what is scarce gets the budget last": {Target{Budget: Spend{Requests: 50, Creations: 1, BYOKSets: 1, WarmUps: 1, Wait: 50 * time.Second}},
+			[]testCase{costs(Spend{Requests: 31, Creations: 1}), costs(Spend{Requests: 1, BYOKSets: 1}), costs(Spend{Requests: 1, WarmUps: 1}), costs(Spend{Requests: 1, Wait: 50 * time.Second}), costs(Spend{Requests: 50})},
+			[]bool{false, false, false, false, true}},
 		"refused creations count": {Target{Budget: Spend{Requests: 9, Creations: 1}, Observed: observed("refused_operations_spend", "true", 60)},
 			[]testCase{newCase("", "", badCreation.is(400), createAgent.is(200)), newCase("", "", badCreation.is(400))}, []bool{false, true}},
 	} {
@@ -511,10 +513,10 @@ func TestOtherWindows(t *testing.T) {
 			assert.NoError(t, c.runOn(t.Context(), target, newShared(0)), "%s: %s", windows, c.ID)
 		}
 	}
-	for calls, want := range map[int]string{1010: "10 calls too many passed, and the limit opens in 7h", 1e6: "want status 429"} {
+	for calls, want := range map[int]string{10_010: "10 calls too many passed, and the limit opens in 7h", 1e6: "want status 429"} {
 		target := directly(newFake(t, fakeserver.WithClock(afternoon), fakeserver.WithDecision("windows", "aligned"), fakeserver.WithLimit(fakeserver.LimitKeyDay, calls)))
 		target.Decisions = false
-		assert.ErrorContains(t, byID("8.1/key_day").runOn(t.Context(), target, newShared(0)), want, "a day of %d calls", calls)
+		assert.ErrorContains(t, byID("8.2/pro/key_day").runOn(t.Context(), target, newShared(0)), want, "a day of %d calls", calls)
 	}
 }
 
