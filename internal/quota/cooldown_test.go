@@ -132,29 +132,12 @@ var coolDownRules = []struct {
 		{says: "the next is refused", at: 942 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 6*s), until: 948 * s},
 		{says: "more passed than before, and 16 in 14 s is a gap below a second", at: 948 * s, call: message, waiting: 99, goes: 16, answer: passes, until: 948*s + 14*s/16},
 	}},
-	{rule: "a gap is 15 s at most", story: []step{
-		{says: "a call is refused for 10 s", call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
-		{says: "one passes", at: 10 * s, call: message, waiting: 99, goes: 1, answer: passes},
-		{says: "the next is refused for 50 s", at: 10 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 50*s), until: 60 * s},
-		{says: "one passed in 50 s", at: 60 * s, call: message, waiting: 99, goes: 1, answer: passes, until: 75 * s},
-	}},
-	{rule: "a call without an answer counts as passed", story: []step{
-		{says: "a call is refused for 10 s", call: message, waiting: 1, goes: 1, answer: refuses("k", 10*s), until: 10 * s},
-		{says: "one goes", at: 10 * s, call: message, waiting: 99, goes: 1, until: 11 * s},
-		{says: "another one goes", at: 11 * s, call: message, waiting: 1, goes: 1, until: 12 * s},
-		{says: "the third is refused", at: 12 * s, call: message, waiting: 99, goes: 1, answer: refuses("k", 18*s), until: 30 * s},
-		{says: "two passed in 20 s", at: 30 * s, call: message, waiting: 99, goes: 2, answer: passes, until: 40 * s},
-	}},
-	{rule: "after a call without an answer, patience counts from the refusal that followed it", story: []step{
-		{says: "a call is refused", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
-		{says: "one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
-		{says: "another one is refused", at: 2 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 3 * s},
-		{says: "and the next, too", at: 3 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 4 * s, refused: [2]time.Duration{2 * s, 3 * s}},
-	}},
-	{rule: "an unsent call leaves its turn to another", story: []step{
+	{rule: "an unsent call leaves its turn to another; one without an answer counts as passed, so patience counts from the refusal after it", story: []step{
 		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},
 		{says: "one goes", at: s, call: message, waiting: 9, goes: 1, until: 2 * s},
 		{says: "but is not sent, so another one goes", at: s, call: message, ends: unsent, waiting: 9, goes: 1, until: 2 * s},
+		{says: "it gets no answer, and another one is refused", at: 2 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 3 * s},
+		{says: "and the next, too", at: 3 * s, call: message, waiting: 9, goes: 1, answer: refuses("k", s), until: 4 * s, refused: [2]time.Duration{2 * s, 3 * s}},
 	}},
 	{rule: "a call that passes ends the backoff", story: []step{
 		{says: "a call is refused for a second", call: message, waiting: 1, goes: 1, answer: refuses("k", s), until: s},

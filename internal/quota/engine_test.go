@@ -365,13 +365,11 @@ func TestOnWait(t *testing.T) {
 		time.Sleep(60 * s)
 		cancel()
 		synctest.Wait()
-		for place, want := range [4][]time.Duration{
+		assert.Equal(t, [4][]time.Duration{
 			1: {60*s - 4*s, 120*s - 64*s}, // when the rule has answered, and when it has answered again
 			2: {61*s - 4*s, 121*s - 64*s}, // the same
 			3: {62*s - 6*s, 122*s - 64*s}, // when the call comes, after the answer, and when the rule has answered again
-		} {
-			assert.Equal(t, want, expected[place], "at place %d: from each report until the turn", place)
-		}
+		}, expected)
 	})
 }
 
