@@ -379,22 +379,21 @@ func TestLimiterIsAskedForEveryAttempt(t *testing.T) {
 	}
 }
 
-// TestSlowLimiterCostsNoPlace checks that the call that was refused first goes first when the
-// limit opens, even if a limiter delays it.
+// If a limit closes while a limiter makes a call wait, the call gives its turn back. When the limit
+// opens, it goes before the calls that came later.
 func TestSlowLimiterCostsNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fake := fakeserver.New(t, fakeserver.WithKey(testKey), fakeserver.WithLimit(fakeserver.LimitKeyMinute, 2))
-		fake.AddAgent(testKey, fakeserver.Agent{ID: "agent_1"})
-		client, begin := clientAt(fake.BaseURL(), through(fake.Direct())), time.Now()
-		_, _ = get(t.Context(), client), get(t.Context(), client) // all that this minute allows
-		for _, limiter := range []*limiterStub{{wait: 2 * time.Millisecond}, {}, {}, {}, {}, {}} {
-			go func() {
-				assert.NoError(t, by(agentmessaging.WithLimiter(limiter), get)(t.Context(), client), "a limiter that takes %s", limiter.wait)
-				assert.True(t, limiter.wait == 0 || time.Since(begin) < 70*time.Second, "the first call went after %s", time.Since(begin))
-			}()
-			time.Sleep(100 * time.Millisecond)
+		service := answering(slow(3*time.Second, refused), okAnswer, okAnswer, okAnswer) // refused at 5 s, until 25 s; then one goes each second
+		client, began := newClient(t, service, jitter(0), agentmessaging.WithLimiter(&limiterStub{wait: 2 * time.Second})), time.Now()
+		var calls sync.WaitGroup
+		for begins, ends := range map[time.Duration]time.Duration{0: 27 * time.Second, 4 * time.Second: 26 * time.Second, 5500 * time.Millisecond: 28 * time.Second} {
+			calls.Go(func() {
+				time.Sleep(begins)
+				assert.NoError(t, get(t.Context(), client))
+				assert.Equal(t, ends, time.Since(began), "when the call ends that begins after %s", begins)
+			})
 		}
-		time.Sleep(time.Hour)
+		calls.Wait()
 	})
 }
 
