@@ -74,8 +74,8 @@ func usedOfBucket(calls []float64, t, perSecond float64) (used float64) {
 
 // cost says how badly the meter fits the calls; counts says which calls count. A call
 // that passed costs 1 if the meter has no room for it in the next 0.7 s, which is about
-// the time that a call takes. A refused call costs as much as the meter has room, at most
-// 5. It also costs 5 if Retry-After differs from the meter's wait by more than 2.5 s.
+// the time that a call takes. A refused call costs as much as the meter has room. It costs 5,
+// with which no meter is clearest, if Retry-After differs from the meter's wait by more than 2.5 s.
 func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (cost int) {
 	var counted []float64
 	room := func(t float64) float64 { return m.limit - m.used(counted, t) }
@@ -90,7 +90,7 @@ func (m *meter) cost(calls []countedCall, counts func(rawcall.Exchange) bool) (c
 		case c.Status == http.StatusOK && room(t+0.7) < 1:
 			cost++
 		case refused && room(t) >= 1:
-			cost += int(min(5, room(t)))
+			cost += int(room(t))
 		case refused && (room(max(t, opens-2.5)) >= 1 || room(opens+2.5) < 1):
 			cost += 5
 		}
