@@ -126,15 +126,15 @@ type acquisition struct {
 	LimitKey string        // the limit_key of the limit that Acquire waited for
 	TraceID  string        // the trace_id of the answer that closed that limit; empty if not known
 
-	entered    time.Duration // when the call entered; 0: Classify found nothing that could hold it back
-	deadline   time.Duration // of the context, in the engine's time; Never: it has none
-	untilGrant time.Duration // from the grant to Grant.At
-	round      int           // the call's round; see queue
-	queued     bool          // the call is in its queue
-	waitEnded  chan struct{} // closed when the wait ends; nil: the call did not wait
-	err        error         // why the wait failed; set before waitEnded is closed
-	forecasts  chan Wait     // for OnWait, with room for one; nil: there is no OnWait, or the call did not wait
-	expected   time.Duration // when the wait ends, by the newest forecast; 0: there was none
+	entered   time.Duration // when the call entered; 0: Classify found nothing that could hold it back
+	deadline  time.Duration // of the context, in the engine's time; Never: it has none
+	untilSend time.Duration // from the grant to Grant.At
+	round     int           // the call's round; see queue
+	queued    bool          // the call is in its queue
+	waitEnded chan struct{} // closed when the wait ends; nil: the call did not wait
+	err       error         // why the wait failed; set before waitEnded is closed
+	forecasts chan Wait     // for OnWait, with room for one; nil: there is no OnWait, or the call did not wait
+	expected  time.Duration // when the wait ends, by the newest forecast; 0: there was none
 }
 
 // Wait is a forecast for a call that waits.
@@ -201,7 +201,7 @@ func NewEngine(rule Rule) *Engine {
 	return &Engine{rule: rule, clock: RealClock{}, elapsed: time.Hour, alarm: Never, cancelAlarm: func() {}}
 }
 
-// Acquire waits until the attempt may be sent. Its error is a *TurnedAway, the error of ctx,
+// Acquire waits until the attempt may be sent. Its error is a *TurnedAway, the error of ctx, or
 // an error that says how the clock or the rule failed. If Acquire fails, the call leaves
 // the queue or gives its grant back, even when OnWait or the clock panics.
 func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
@@ -216,8 +216,8 @@ func (e *Engine) Acquire(ctx context.Context, w *Waiter) (err error) {
 		}
 	}()
 	e.withLock(w.Clock, func(now time.Duration) { e.enterLocked(ctx, w, now) })
-	if err = w.await(ctx); err == nil && w.untilGrant > 0 {
-		err = w.Clock.Sleep(ctx, w.untilGrant)
+	if err = w.await(ctx); err == nil && w.untilSend > 0 {
+		err = w.Clock.Sleep(ctx, w.untilSend)
 	}
 	passed = err == nil
 	return err
@@ -515,7 +515,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 			continue
 		}
 		w := q.calls[0]
-		w.Grant, w.untilGrant, q.round = g, g.At-now, w.round
+		w.Grant, w.untilSend, q.round = g, g.At-now, w.round
 		q.leave(w, max(now, g.At), nil) // do not use w after this: its call goes on, on another goroutine
 	}
 	for ahead := 0; movedBack && ahead < len(q.calls); {

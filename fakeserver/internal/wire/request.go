@@ -1,6 +1,7 @@
 // Package wire reads and writes HTTP: it reads requests strictly, finds their endpoint,
 // and writes the answers of package service and the sentence of Call.Why. It holds
-// no state, and decides about no call: only about the defaults of an answer that a test injects.
+// no state, and decides about no call. It only chooses the defaults of an answer that a test
+// injects.
 //
 // request.go reads requests. Read takes a request with its whole body, finds the endpoint
 // by method and path, checks the body against the fields of package spec, and masks the
