@@ -123,7 +123,7 @@ const longestSleep = 10 * time.Minute
 
 // DoneLocked implements quota.Rule.
 func (c *coordinator) DoneLocked(now time.Duration, w *quota.Waiter, o quota.Outcome) (closedLonger bool) {
-	class, costs := w.Class, costSet(w.Class.ID)
+	costs := costSet(w.Class.ID)
 	granted, _ := w.Grant.Mark.(time.Duration)
 	switch {
 	case o.Refused:
@@ -136,17 +136,17 @@ func (c *coordinator) DoneLocked(now time.Duration, w *quota.Waiter, o quota.Out
 	case o.Sent && !o.Unanswered:
 		answered := c.ledgerAtLocked(now).Now
 		c.changeLocked(now, func(l *ledger) { l.accepted(costs, granted, answered) })
-	case !o.Sent && granted > 0:
+	case !o.Sent:
 		c.changeLocked(now, func(l *ledger) { l.giveBack(costs, granted) })
-	case !o.Sent && c.waitingLocked(class) == 0: // the last call of the class has left its queue
-		c.changeLocked(now, func(l *ledger) { l.withdraw(class) })
 	}
 	return closedLonger
 }
 
-// waitingLocked counts the waiting calls of a class.
-func (c *coordinator) waitingLocked(class quota.Class) int64 {
-	return int64(c.engine.WaitingLocked(func(other quota.Class) bool { return other == class }))
+// QueueEmptiedLocked implements quota.Rule.
+func (c *coordinator) QueueEmptiedLocked(now time.Duration, class quota.Class) {
+	if slices.ContainsFunc(c.ledger.Tickets, ticket{Class: class, Member: c.ledger.member}.same) {
+		c.changeLocked(now, func(l *ledger) { l.withdraw(class) })
+	}
 }
 
 // changeLocked changes the ledger at once if the process decides by its own ledger. Otherwise

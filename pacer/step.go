@@ -78,7 +78,8 @@ func (c *coordinator) beginStepLocked(now time.Duration) *step {
 		wasOnShare: c.onShareLocked(), lastKey: c.lastKey, key: c.keyLocked(), lastStep: c.ledger.Members[c.ledger.member],
 	}
 	for _, class := range c.asking {
-		s.questions = append(s.questions, &question{class: class, waiting: c.waitingLocked(class)})
+		waiting := c.engine.WaitingLocked(func(other quota.Class) bool { return other == class })
+		s.questions = append(s.questions, &question{class: class, waiting: int64(waiting)})
 	}
 	s.shared.callWeight, s.shared.state = 1, nil // adopt sets the state
 	c.changes, c.asking, c.retryAt = nil, nil, now+storeRetry

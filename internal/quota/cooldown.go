@@ -229,6 +229,9 @@ func (c *CoolDown) DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLo
 	return o.Refused && c.refusedLocked(now, w.Class.ID, o)
 }
 
+// QueueEmptiedLocked implements Rule.
+func (*CoolDown) QueueEmptiedLocked(time.Duration, Class) {}
+
 // withKeyBit is the bit of a class's ID that tells the two classes of an endpoint apart.
 const withKeyBit = 1
 

@@ -55,10 +55,11 @@ type Rule interface {
 	// DoneLocked learns how a granted attempt ended. The engine then asks again about all
 	// classes. An attempt that was not sent gives its grant back. closedLonger is true if a
 	// refusal closed a limit, or keeps it closed for at least a second longer.
-	//
-	// DoneLocked also learns of calls that have left their queue without a grant: their Grant and
-	// their Outcome are zero.
 	DoneLocked(now time.Duration, w *Waiter, o Outcome) (closedLonger bool)
+	// QueueEmptiedLocked learns that the last waiting call of a class has left, or had left
+	// before a Schedule was delivered. The engine does not ask about the class again until
+	// another call enters.
+	QueueEmptiedLocked(now time.Duration, class Class)
 }
 
 // Schedule is a Rule's answer about a class. The zero Schedule means "not known": the
@@ -131,6 +132,7 @@ type acquisition struct {
 	untilSend time.Duration // from the grant to Grant.At
 	round     int           // the call's round; see queue
 	queued    bool          // the call is in its queue
+	granted   bool          // the call has a Grant, and Done has not been called yet
 	waitEnded chan struct{} // closed when the wait ends; nil: the call did not wait
 	err       error         // why the wait failed; set before waitEnded is closed
 	forecasts chan Wait     // for OnWait, with room for one; nil: there is no OnWait, or the call did not wait
@@ -193,6 +195,7 @@ type queue struct {
 	calls    []*Waiter      // ordered by round
 	round    int            // the round of the call that went last
 	tenants  map[string]int // how many calls of each tenant wait; without those that have none
+	idle     bool           // no call waits, and the rule knows it
 }
 
 // NewEngine returns an engine that reads the clocks of its calls.
@@ -244,6 +247,7 @@ func (e *Engine) enterLocked(ctx context.Context, w *Waiter, now time.Duration) 
 	q := e.queueLocked(w.Class)
 	w.startWait(ctx, now)
 	ahead := q.push(w)
+	q.idle = false
 	if turnedAway := q.schedule.turnAway(w, ahead, now); turnedAway != nil {
 		q.leave(w, now, turnedAway)
 		return
@@ -388,7 +392,7 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 	// Take no lock if nothing could hold the call back, or if its success teaches the rule
 	// nothing. Nearly every call ends here.
 	if !o.Refused && (w.entered == 0 || o.Sent && !w.Grant.ReportSuccess) {
-		w.Grant, w.entered = Grant{}, 0 // else a second Done could give the grant back
+		w.granted = false // else a second Done could give the grant back
 		return false
 	}
 	e.withLock(w.Clock, func(now time.Duration) {
@@ -396,12 +400,12 @@ func (e *Engine) Done(w *Waiter, o Outcome) (closedLonger bool) {
 			e.queueLocked(w.Class).leave(w, now, nil)
 		}
 		w.Waited = min(w.Waited, now-w.entered) // less if ctx has ended before Grant.At
-		o.Unanswered = o.Unanswered && now-w.Grant.At < answerWait
-		if w.Grant.At > 0 || o.Refused {
+		if w.granted || o.Refused {
+			w.granted = false
+			o.Unanswered = o.Unanswered && now-w.Grant.At < answerWait
 			e.ResetSchedulesLocked()
+			closedLonger = e.rule.DoneLocked(now, w, o)
 		}
-		closedLonger = e.rule.DoneLocked(now, w, o)
-		w.Grant, w.entered = Grant{}, 0
 	})
 	return closedLonger
 }
@@ -473,8 +477,10 @@ func (e *Engine) serveLocked() {
 		var due *queue
 		for _, q := range e.queues {
 			switch {
+			case q.idle:
 			case len(q.calls) == 0:
-				q.schedule = Schedule{}
+				q.schedule, q.idle = Schedule{}, true
+				e.rule.QueueEmptiedLocked(now, q.class)
 			case q.schedule.AskAgain > now:
 				alarm = min(alarm, q.schedule.AskAgain)
 			case due == nil:
@@ -507,7 +513,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 	}
 	// Look at the calls that are left only if their turns now come later, or were not known.
 	movedBack := s.earliest(0) > q.schedule.earliest(granted)
-	q.schedule = s
+	q.schedule, q.idle = s, false
 	for _, g := range s.Grants {
 		if len(q.calls) == 0 { // the call has left since the rule was asked: give its grant back
 			e.ResetSchedulesLocked()
@@ -515,7 +521,7 @@ func (e *Engine) DeliverLocked(class Class, s Schedule) {
 			continue
 		}
 		w := q.calls[0]
-		w.Grant, w.untilSend, q.round = g, g.At-now, w.round
+		w.Grant, w.granted, w.untilSend, q.round = g, true, g.At-now, w.round
 		q.leave(w, max(now, g.At), nil) // do not use w after this: its call goes on, on another goroutine
 	}
 	for ahead := 0; movedBack && ahead < len(q.calls); {
