@@ -142,13 +142,13 @@ func (l *ledger) refused(k costSet, granted time.Duration, o quota.Outcome) {
 }
 
 // accepted learns that the service accepted a call with the costs k, granted at the given time,
-// and when the answer came. If the gate of these calls is open, it has served its purpose: the next
-// refusal counts as the first. If the service spaces calls, the next call may then go one evenGap
-// after the answer, instead of a whole pace after the accepted call. This holds only for the
-// newest call, because its answer proves that it has arrived.
+// and when the answer came. The next refusal of these calls then counts as the first, also if
+// another one has closed their gate before the answer came. If the service spaces calls, the next
+// call may go one evenGap after the answer, instead of a whole pace after the accepted call. This
+// holds only for the newest call, because its answer proves that it has arrived.
 func (l *ledger) accepted(k costSet, granted, answered time.Duration) {
-	if l.Gates[k].Opens <= l.Now {
-		delete(l.Gates, k)
+	if g, has := l.Gates[k]; has {
+		l.Gates[k] = gate{Opens: g.Opens, Key: g.Key, Trace: g.Trace}
 	}
 	for b := range l.budgets(k) {
 		if early := answered + b.evenGap; b.spaced() && early < b.Due && b.Due < granted+2*b.pace {
@@ -166,13 +166,12 @@ func (l *ledger) reopen() {
 }
 
 // gate is closed by a refusal. Until it opens, it holds back all calls that spend at least the
-// limits that the refused call spent. It stays in the state for quota.MaxGateBackoff after that,
-// or until a call passes.
+// limits that the refused call spent. It stays in the state for quota.MaxGateBackoff after that.
 type gate struct {
 	Opens        time.Duration // when calls may go again
 	Key          string        // the limit_key of the refusal
 	Trace        string        // the trace_id of the refusal
-	RefusedSince time.Duration // when the first refusal came after the last call that passed, in any process; 0: the gate comes from a merge
+	RefusedSince time.Duration // when the first refusal came after the last call that passed, in any process; 0: none since that call, or since a merge
 	LastOpened   time.Duration // when the gate last opened before a refusal closed it again; 0: it has closed only once
 	// Backoff is the shortest time for which the next refusal closes the gate, so that a service
 	// that refuses every call is asked less often: after the second refusal in a row the gate is
