@@ -118,11 +118,7 @@ func slow(by time.Duration) func(*loaded) { return func(*loaded) { time.Sleep(by
 func TestBrokenStore(t *testing.T) {
 	var blocked atomic.Int64
 	setBack := func(by time.Duration) func(*loaded) {
-		return func(l *loaded) {
-			if l.version == "1" || l.version == "3" {
-				l.now = l.now.Add(-by)
-			}
-		}
+		return func(l *loaded) { l.now = l.now.Add(-map[string]time.Duration{"1": by, "3": by}[l.version]) }
 	}
 	for name, tt := range map[string]struct {
 		fault func(*loaded)
@@ -138,6 +134,7 @@ func TestBrokenStore(t *testing.T) {
 		"loads an old version":       {func(l *loaded) { l.version = "old" }, "the store refuses the version that Load returned"},
 		"goes back by 5 s":           {setBack(5 * time.Second), ""},
 		"goes back by more than 5 s": {setBack(5*time.Second + time.Microsecond), "begins the shared state afresh"},
+		"forgets each value":         {func(l *loaded) { l.value = nil }, "begins the shared state afresh"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			log, option := logging()
