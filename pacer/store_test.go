@@ -257,15 +257,23 @@ func TestGrantOfACallThatLeavesIsGivenBack(t *testing.T) {
 	})
 }
 
-func TestGrantThatComesTooLateIsGivenBack(t *testing.T) {
+// A call that leaves during a step takes no grant, and holds no place before another process.
+func TestCallThatLeavesDuringAStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := loadsim.NewStore()
 		store.Away = 100 * time.Millisecond // a step takes 400 ms
-		p := sharing(t, perMinute(60), store)
+		p, other := sharing(t, perMinute(6), store), sharing(t, perMinute(6), store)
 		_, err := p.Acquire(within(t, 150*time.Millisecond), message)
 		assert.ErrorIs(t, err, context.DeadlineExceeded, "the step is still under way")
 		time.Sleep(time.Second)
 		assert.Zero(t, limitOf(p, "minute").Used, "after the step")
+		go acquire(t, p, message)
+		time.Sleep(100 * time.Millisecond)
+		go acquire(t, p, message)                                  // the next step begins 300 ms later, and grants one of two calls
+		_, _ = p.Acquire(within(t, 500*time.Millisecond), message) // leaves during this step
+		time.Sleep(time.Second)
+		_, err = other.Acquire(within(t, 12*s), message)
+		assert.NoError(t, err, "the third of 6 calls a minute")
 	})
 }
 
