@@ -200,6 +200,7 @@ func TestStreamOfOneSlowCall(t *testing.T) {
 		time.AfterFunc(10*time.Second, a.stop)
 		sent := a.send("GET", "/_fake/v1/calls/stream", "").Body.String()
 		assert.Regexp(t, `(?s)event: under_way\ndata: {"calls":\[{"seq":0,.*event: call\ndata: {"seq":1,.*event: call\ndata: {"seq":1,[^\n]*"ended":`, sent)
+		assert.Equal(t, 2, strings.Count(sent, "event: call\n"), "once on arrival, once at its end")
 		assert.Contains(t, sent, "event: under_way\ndata: {\"calls\":[]}")
 		assert.Equal(t, 3, strings.Count(sent, ": still here\n\n"))
 	})

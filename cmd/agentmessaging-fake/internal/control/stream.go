@@ -77,8 +77,8 @@ type eventStream struct {
 	// underWay are the trace identifiers of the calls that were under way at the last
 	// check.
 	underWay []string
-	// sending are the calls that were sent as events before their answer had ended.
-	sending []int
+	// unfinished are the numbers of the calls that were sent before their answer had ended.
+	unfinished []int
 }
 
 // follow sends events until the client leaves or the program ends. In each round it reads
@@ -139,40 +139,40 @@ const batchSize = 100
 // flushes after each batch. If the connection fails, net/http ends the context.
 func (es *eventStream) sendCalls() {
 	for {
-		calls := es.nextCalls()
+		// A stream that is far behind must not copy all calls at once.
+		calls := es.admin.CallsAfter(es.seq, batchSize)
+		es.reportGap(calls)
 		for _, c := range calls {
 			es.event("call", c)
 			es.seq = c.Seq
 			// The call's answer still drips or hangs. The call is sent again once the answer has
 			// ended.
 			if c.Sent.Ended.IsZero() {
-				es.sending = append(es.sending, c.Seq)
+				es.unfinished = append(es.unfinished, c.Seq)
 			}
 		}
-		es.sending = slices.DeleteFunc(es.sending, es.sendAgain)
+		es.unfinished = slices.DeleteFunc(es.unfinished, es.sentWhole)
 		if es.control.Flush() != nil || len(calls) < batchSize {
 			return
 		}
 	}
 }
 
-// nextCalls returns some of the calls that were not sent yet, because a stream that is far
-// behind must not copy all of them at once. If numbers are missing, the fake has dropped calls
-// before this stream read them, and nextCalls reports the gap.
-func (es *eventStream) nextCalls() []fakeserver.Call {
-	dropped, calls := es.admin.DroppedCalls(), es.admin.CallsAfter(es.seq, batchSize)
-	if len(calls) > 0 && dropped > 0 && calls[0].Seq > es.seq+1 {
-		es.event("gap", map[string]int{"missed": min(dropped, calls[0].Seq-es.seq-1)})
+// reportGap sends an event if numbers are missing before the next calls, because the fake has
+// dropped calls before this stream read them. After a reset numbers are missing too, but then
+// no call was dropped.
+func (es *eventStream) reportGap(next []fakeserver.Call) {
+	if dropped := es.admin.DroppedCalls(); dropped > 0 && len(next) > 0 && next[0].Seq > es.seq+1 {
+		es.event("gap", map[string]int{"missed": min(dropped, next[0].Seq-es.seq-1)})
 	}
-	return calls
 }
 
-// sendAgain sends a call again if its answer has ended. It reports whether the stream is
-// done with the call, for DeleteFunc.
-func (es *eventStream) sendAgain(seq int) bool {
+// sentWhole sends a call again if its answer has ended. It reports whether the stream is
+// done with the call, which is also so if the fake no longer keeps it.
+func (es *eventStream) sentWhole(seq int) bool {
 	found := es.admin.CallsAfter(seq-1, 1)
 	if len(found) == 0 || found[0].Seq != seq {
-		return true // the fake no longer keeps the call
+		return true
 	}
 	if found[0].Sent.Ended.IsZero() {
 		return false
