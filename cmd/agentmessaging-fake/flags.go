@@ -75,8 +75,8 @@ func (c *config) options() []option {
 		// The files that the program reads and writes.
 		{"like", "", "file that observe wrote: answer the open questions of the interface as that service did", fakeOption(readFile, fakeserver.Like)},
 		{"replies", "", "file of scripted replies: the body of POST replies, or a list of them", storeIn(&o.Replies, readFile)},
-		{"state", "", "file to load the state from, if it exists, and to save it to at the end; if two programs use it, the last one to end overwrites it", storeIn(&c.statePath, c.ownFile)},
-		{"ready-file", "", "file for the printed lines, written once the program serves and not removed at the end", storeIn(&c.readyFile, c.ownFile)},
+		{"state", "", "file to load the state from, if it exists, and to save it to at the end; if two programs use it, the last one to end overwrites it", storeIn(&c.statePath, ownFile)},
+		{"ready-file", "", "file for the printed lines, written once the program serves and not removed at the end", storeIn(&c.readyFile, ownFile)},
 		// When the program ends without a signal, and what it prints.
 		{"until-eof", "false", "end when standard input ends, for example because the process that started this one has died", storeIn(&c.untilEOF, boolean)},
 		{"json", "false", "print one line of JSON instead of lines for a shell", storeIn(&c.json, boolean)},
@@ -197,6 +197,10 @@ func (c *config) openFake(settings map[string]setting) error {
 		for _, opt := range opts {
 			fakeOptions = append(fakeOptions, namingFlag(given.from, opt))
 		}
+	}
+	// The printed lines would overwrite the state.
+	if c.statePath != "" && atomicfile.Target(c.readyFile) == atomicfile.Target(c.statePath) {
+		return fmt.Errorf("%s: must not be the file of --state", settings["ready-file"].from)
 	}
 	fake, err := fakeserver.Open(fakeOptions...)
 	if err != nil {
@@ -388,11 +392,5 @@ func callLimit(value string) (int, error) {
 }
 
 // ownFile takes the path of a file to write. It checks now whether the file can be written,
-// because at the end of the program it would be too late. --ready-file and --state must differ,
-// or the printed lines would overwrite the state.
-func (c *config) ownFile(path string) (string, error) {
-	if c.statePath != "" && atomicfile.Target(path) == atomicfile.Target(c.statePath) {
-		return "", errors.New("must not be the file of --state")
-	}
-	return path, atomicfile.Writable(path)
-}
+// because at the end of the program it would be too late.
+func ownFile(path string) (string, error) { return path, atomicfile.Writable(path) }
