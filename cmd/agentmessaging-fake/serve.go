@@ -129,7 +129,7 @@ func (p *program) prepare(stderr io.Writer) (err error) {
 	token := p.requireToken(&o.Guard)
 	o.Log = newLog(p.config.log, stderr)
 	if p.control, err = control.New(*o); err != nil {
-		return usageError{fmt.Errorf("--%w", err)} // the error begins with "replies"
+		return usageError{fmt.Errorf("--replies: %w", err)} // of the options, only the replies can still be wrong
 	}
 	if err := p.loadState(); err != nil {
 		return usageError{fmt.Errorf("--state: %w", err)}

@@ -20,7 +20,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"path"
@@ -39,7 +38,7 @@ import (
 func New(o Options) (*Server, error) {
 	replies, err := readReplies(o.Replies)
 	if err != nil {
-		return nil, fmt.Errorf("replies: %w", err)
+		return nil, err
 	}
 	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakeadmin.Of[fakeserver.Call](o.Fake)}
 	s.admin.KeepExchanges(decisions.KeptExchanges)

@@ -127,7 +127,7 @@ func (s *Server) applyOptions() error {
 	s.rules = rules.NewSet(s.fake)
 	for i, r := range s.replies {
 		if _, err := s.rules.Add(r); err != nil {
-			return fmt.Errorf("replies: [%d].%w", i, err)
+			return fmt.Errorf("[%d].%w", i, err)
 		}
 	}
 	// A state contains no rules, so the order does not matter.
