@@ -215,13 +215,12 @@ func (c *config) openFake(settings map[string]setting) error {
 // name.
 func namingFlag[C any](from string, opt func(C) error) func(C) error {
 	return func(c C) error {
-		err := opt(c)
-		if err == nil {
-			return nil
+		if err := opt(c); err != nil {
+			// The part before the colon is the name of the Go function.
+			_, reason, _ := strings.Cut(err.Error(), ": ")
+			return fmt.Errorf("%s: %s", from, reason)
 		}
-		// The part before the colon is the name of the Go function.
-		_, reason, _ := strings.Cut(err.Error(), ": ")
-		return fmt.Errorf("%s: %s", from, reason)
+		return nil
 	}
 }
 

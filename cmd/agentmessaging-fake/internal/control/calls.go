@@ -52,7 +52,7 @@ func (s *Server) matchers(q *jsonapi.Query) []fakeserver.Matcher {
 	// the label missing or unknown.
 	if label := q.Get("key"); q.Has("key") {
 		if _, _, known := s.admin.KeyLabeled(label); !known && label != fakeadmin.KeyMissing && label != fakeadmin.KeyUnknown {
-			q.Refuse("key: %s", noSuchKey)
+			q.Refuse("key: %s", rules.NoSuchKey)
 		}
 		where(func(c fakeserver.Call) bool { return c.Key == label })
 	}
@@ -205,17 +205,21 @@ func (s *Server) makeCall(r *request, c struct {
 	if c.Key != "" {
 		_, key, known := s.admin.KeyLabeled(string(c.Key))
 		if !known {
-			return nil, errors.New("key: " + noSuchKey)
+			return nil, errors.New("key: " + rules.NoSuchKey)
 		}
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	caller, _, _ := net.SplitHostPort(r.RemoteAddr) // "" for a caller without one, such as a test's
-	from, err := fromIP(cmp.Or(string(c.Address), caller, "127.0.0.1"))
+	from, err := fromIP(cmp.Or(string(c.Address), caller, defaultAddress))
 	if err != nil {
 		return nil, err
 	}
 	return s.send(req, s.fake.Direct(from)), nil
 }
+
+// defaultAddress is the address of a call whose caller has none, and of a key that has made
+// no call.
+const defaultAddress = "127.0.0.1"
 
 // fromIP reads an address. It makes its own error, since the panic of package fakeserver
 // would name a Go function.

@@ -4,9 +4,9 @@
 // control.go lists the routes and handles a request: ServeHTTP asks the guard. handle
 // reads the whole request, takes the server's lock, looks up the key and the agent of the
 // path, and calls the handler of the route. Package jsonapi writes the result of the
-// handler. server.go has the state that the handlers share, state.go the handlers for
-// accounts, calls.go the handlers for recorded calls, and stream.go the stream of
-// changes.
+// handler. server.go has the Server, with the state that the handlers share, and the handlers
+// for the fake as a whole and for rules. accounts.go has the handlers for accounts, calls.go
+// those for recorded calls, and stream.go has the stream of changes.
 //
 // A handler makes the checks that only it can make, acts, and returns the answer. Package
 // fakeserver makes the other checks, so that each bound is stated only once. It panics
@@ -19,12 +19,10 @@ package control
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"io"
 	"net/http"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
@@ -32,25 +30,6 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 )
-
-// New returns a Server, and has the fake keep as many exchanges as openapi.yaml
-// promises. The error says what is wrong with the replies.
-func New(o Options) (*Server, error) {
-	replies, err := readReplies(o.Replies)
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakeadmin.Of[fakeserver.Call](o.Fake)}
-	s.admin.KeepExchanges(decisions.KeptExchanges)
-	s.ended, s.end = context.WithCancel(context.Background())
-	s.feed = feed{changes: map[string]int{}, changed: make(chan struct{})}
-	s.mux = s.newMux()
-	s.callsContext.Store(newCallsUntilReset())
-	if o.Log != nil {
-		s.fake.OnCall(o.Log)
-	}
-	return s, s.applyOptions()
-}
 
 // route answers the requests of one method and path. A request for an unknown key or
 // agent, or with an unknown parameter, does not reach the handler.
@@ -166,6 +145,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
+// request is a request that was read whole, with the key and the agent that its path
+// names. A field is empty if the path does not name it.
+type request struct {
+	*http.Request
+	query jsonapi.Query
+	body  []byte
+	// key and keyText are the key that {key} names, and its text.
+	key     fakeadmin.Key
+	keyText string
+	// agent is the agent that {agent_id} names, as it was before the handler acts.
+	agent fakeserver.Agent
+}
+
+// handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
+// with nil for no body, or with an error. A handler that reads query must change nothing,
+// since handle refuses a wrong parameter only after it.
+type handler func(*Server, *request) (any, error)
+
+// withBody decodes the body for a handler that takes one.
+func withBody[T any](act func(*Server, *request, T) (any, error)) handler {
+	return func(s *Server, r *request) (any, error) {
+		body, err := jsonapi.Decode[T](r.body)
+		if err != nil {
+			return nil, err
+		}
+		return act(s, r, body)
+	}
+}
+
 // handle reads a request, acts under the server's lock, and wakes the streams with the
 // kinds of state that have changed. If the handler fails, or finds a wrong parameter,
 // there is no change to report. handle wakes the feed before it releases the lock, so
@@ -208,7 +216,7 @@ func (s *Server) resolvePath(r *http.Request) (*request, error) {
 	if label := r.PathValue("key"); label != "" {
 		var known bool
 		if found.key, found.keyText, known = s.admin.KeyLabeled(label); !known {
-			return nil, jsonapi.NotFound(noSuchKey)
+			return nil, jsonapi.NotFound(rules.NoSuchKey)
 		}
 	}
 	if id := r.PathValue("agent_id"); id != "" {

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/jsonapi"
 	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
+	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakenames"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/spec"
@@ -75,37 +76,24 @@ type Server struct {
 	rules *rules.Set
 }
 
-// request is a request that was read whole, with the key and the agent that its path
-// names. A field is empty if the path does not name it.
-type request struct {
-	*http.Request
-	query jsonapi.Query
-	body  []byte
-	// key and keyText are the key that {key} names, and its text.
-	key     fakeadmin.Key
-	keyText string
-	// agent is the agent that {agent_id} names, as it was before the handler acts.
-	agent fakeserver.Agent
-}
-
-// handler answers a request with a value that becomes JSON, with a jsonapi.Stream,
-// with nil for no body, or with an error.
-type handler func(*Server, *request) (any, error)
-
-// withBody decodes the body for a handler that takes one.
-func withBody[T any](act func(*Server, *request, T) (any, error)) handler {
-	return func(s *Server, r *request) (any, error) {
-		body, err := jsonapi.Decode[T](r.body)
-		if err != nil {
-			return nil, err
-		}
-		return act(s, r, body)
+// New returns a Server, and has the fake keep as many exchanges as openapi.yaml
+// promises. The error says what is wrong with the replies.
+func New(o Options) (*Server, error) {
+	replies, err := readReplies(o.Replies)
+	if err != nil {
+		return nil, err
 	}
+	s := &Server{options: o, replies: replies, started: time.Now().UTC(), fake: o.Fake, admin: fakeadmin.Of[fakeserver.Call](o.Fake)}
+	s.admin.KeepExchanges(decisions.KeptExchanges)
+	s.ended, s.end = context.WithCancel(context.Background())
+	s.feed = feed{changes: map[string]int{}, changed: make(chan struct{})}
+	s.mux = s.newMux()
+	s.callsContext.Store(newCallsUntilReset())
+	if o.Log != nil {
+		s.fake.OnCall(o.Log)
+	}
+	return s, s.applyOptions()
 }
-
-// noSuchKey is the reason to refuse a label, in a path or a body. Keys are named by their
-// labels and not by their texts, since logs show URLs.
-const noSuchKey = "no key has this label, such as key_000001; GET keys lists them"
 
 // readReplies reads the file of --replies: a list of rules, or a single rule. nil stays
 // nil.

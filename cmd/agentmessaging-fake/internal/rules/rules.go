@@ -118,6 +118,10 @@ type Match struct {
 	TextContaining jsonapi.NonEmpty `json:"text_containing,omitempty"`
 }
 
+// NoSuchKey is the reason to refuse a label, in a path or a body. Keys are named by their
+// labels and not by their texts, since logs show URLs.
+const NoSuchKey = "no key has this label, such as key_000001; GET keys lists them"
+
 // Matchers returns the matchers that pick the calls. The error names the wrong member.
 func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ error) {
 	if m.Endpoint != "" {
@@ -133,7 +137,7 @@ func (m *Match) Matchers(fake *fakeserver.Server) (all []fakeserver.Matcher, _ e
 	if m.Key != "" {
 		_, key, known := fakeadmin.Of[fakeserver.Call](fake).KeyLabeled(string(m.Key))
 		if !known {
-			return nil, errors.New("key: no key has this label, such as key_000001")
+			return nil, errors.New("key: " + NoSuchKey)
 		}
 		all = append(all, fakeserver.ByKey(key))
 	}

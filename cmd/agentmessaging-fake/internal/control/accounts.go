@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/agent-messaging-service/agentmessaging-go/cmd/agentmessaging-fake/internal/rules"
 	"github.com/agent-messaging-service/agentmessaging-go/fakeserver"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
 	"github.com/agent-messaging-service/agentmessaging-go/internal/fakeadmin"
@@ -82,7 +83,7 @@ type keyDetails struct {
 // getKey shows a key with its limits and its provider key's configuration. The limits per
 // address are for the address of the key's last call.
 func (s *Server) getKey(r *request) (any, error) {
-	address := cmp.Or(r.key.Address, "127.0.0.1")
+	address := cmp.Or(r.key.Address, defaultAddress)
 	limits := []limitView{}
 	// The limits are in the order of spec.Limits, which has their windows.
 	for i, l := range s.fake.Limits(r.keyText, fakeserver.FromIP(address)) {
@@ -176,7 +177,7 @@ func (s *Server) addAgent(_ *request, a fakeserver.Agent) (any, error) {
 	// A body names a key by its label, like each answer.
 	_, key, found := s.admin.KeyLabeled(a.Key)
 	if !found {
-		return nil, errors.New("key: " + noSuchKey)
+		return nil, errors.New("key: " + rules.NoSuchKey)
 	}
 	return s.viewOfAgent(s.fake.AddAgent(key, a)), nil
 }
