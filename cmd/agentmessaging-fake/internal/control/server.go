@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed" // for openapi.yaml
 	"encoding/json"
@@ -120,7 +121,7 @@ func (s *Server) applyOptions() error {
 	}
 	// A state contains no rules, so the order does not matter.
 	if s.state != nil {
-		if err := errors.Unwrap(s.fake.ReadState(bytes.NewReader(s.state))); err != nil { // without the method's name
+		if _, err := s.putState(&request{body: s.state}); err != nil {
 			return err
 		}
 	}
@@ -192,7 +193,8 @@ func (s *Server) End() { s.end() }
 // putState replaces the state. A damaged file, or a file of another program, changes
 // nothing. Rules and recorded calls stay.
 func (s *Server) putState(r *request) (any, error) {
-	return nil, errors.Unwrap(s.fake.ReadState(bytes.NewReader(r.body))) // without the method's name
+	err := s.fake.ReadState(bytes.NewReader(r.body))
+	return nil, cmp.Or(errors.Unwrap(err), err) // without the name of the method
 }
 
 // info answers GET info. It shows the text of the first key only if it is the default text,

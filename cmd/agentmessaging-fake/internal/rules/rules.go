@@ -482,7 +482,8 @@ func Fitting(endpoint string) ([]faults.Fault, error) {
 
 // PanicAsError must be deferred. It recovers the panic with which package fakeserver
 // refuses a wrong argument, and turns it into an error. The error says what is allowed,
-// and names the argument as JSON does. Other panics go on.
+// after the name of the Go method as JSON writes names: "set_sms: unknown status". Where a
+// member has a method of its name, such as nth, that is the member. Other panics go on.
 func PanicAsError(err *error) {
 	p := recover()
 	text, _ := p.(string)
