@@ -82,10 +82,6 @@ var apps = []struct {
 	{"a mark that stays where the message was refused", []string{"lost SendMessage_1/payment_required/once"}, giveUp(func(e *sweep.Env, name string, err error) error {
 		return errors.Join(err, put(e, name, "sent"))
 	}, "Welcome", "Goodbye")},
-	{"a refusal in the log and a mark", []string{"lost"}, giveUp(func(e *sweep.Env, name string, err error) error {
-		e.Logger().Warn("not sent", "error", err)
-		return put(e, name, "sent")
-	}, "Ready")},
 	{"a refusal that is reported, and one that is not", []string{"lost SendMessage_1/bad_request/once", "lost SendMessage_1/payment_required/once"}, dropsTwice},
 	// Each message arrives or is named. A report that names no message excuses one message,
 	// however often it is repeated. A report that names a message excuses only that message.
@@ -99,7 +95,6 @@ var apps = []struct {
 		return nil
 	}, "Red", "Green")},
 	{"a doubt that is forgotten by a second death", []string{"lost note_1/dies,restart.Status_1/dies_before"}, forgetsDoubt},
-	{"a doubt that is reported before it is noted", nil, noteDoubt},
 	{"doubt forever", nil, welcome(deliver, "Ready")},
 	{"another call in place of a look", []string{"swallowed", "truth " + holds + "(provider key)"}, broken(looks)},
 	{"a look whether the key is stored", nil, mended(looks)},
@@ -590,15 +585,6 @@ var forgetsDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
 		e.Told("in doubt: " + s)
 	}
 	return errors.Join(err, deliver(e, id, name, s))
-}, "Ready")
-
-// noteDoubt writes twice after it has reported a doubt.
-var noteDoubt = welcome(func(e *sweep.Env, id, name, s string) error {
-	if get(e, name) != "sending" {
-		return deliver(e, id, name, s)
-	}
-	e.Told("in doubt: " + s)
-	return errors.Join(put(e, name, "sent"), put(e, "seen", "yes"))
 }, "Ready")
 
 // forgetful leaves a goroutine and an agent in every run.
