@@ -24,7 +24,9 @@ import (
 	"github.com/agent-messaging-service/agentmessaging-go/sweep/internal/disk"
 )
 
-// setup holds the state that all executions of a sweep share. No execution changes it.
+// setup holds the state that all executions of a sweep share. The sweep fills it while it
+// makes the baseline. Of its fields an execution changes only watch, so executions run one
+// after the other.
 type setup struct {
 	config
 	t        *testing.T
