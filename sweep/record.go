@@ -88,12 +88,13 @@ type run struct {
 	plan    *plan  // nil: no fault
 	records []*record
 
-	untorn  *run // for a death in the middle of a write: the run that dies just before the torn write
-	excused bool // a report came before the death
+	untorn         *run // for a death in the middle of a write: the run that dies just before the torn write
+	reportedBefore bool // a report came before the death
 
-	// Only of the baseline: the same executions a second time, patterns of the lines in
-	// which the two differ, and whether messages have the same order in both and cannot race.
-	repeat  []*record
+	// Only of the baseline: the executions of the first run without faults, with which the
+	// baseline, the second, is compared; patterns of the lines in which the two differ; and
+	// whether messages have the same order in both and cannot race.
+	trial   []*record
 	varied  patterns
 	ordered bool
 }
@@ -140,7 +141,7 @@ func (rec *record) baselineExecutions() []*record {
 	if len(rec.baseline.records) == 0 {
 		return nil
 	}
-	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage], rec.baseline.repeat[0], rec.baseline.repeat[rec.stage]}
+	return []*record{rec.baseline.records[0], rec.baseline.records[rec.stage], rec.baseline.trial[0], rec.baseline.trial[rec.stage]}
 }
 
 // moment is a point in time at which the process might die.

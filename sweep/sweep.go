@@ -138,7 +138,7 @@ func (s *sweep) runBaseline() {
 	}
 	first, baseline := runs[0].records[0], runs[1].records[0]
 	sameOrder := difference(first.left.state.order, baseline.left.state.order) == ""
-	*s.baseline = run{records: runs[1].records, repeat: runs[0].records, ordered: s.singleGoroutine && sameOrder}
+	*s.baseline = run{records: runs[1].records, trial: runs[0].records, ordered: s.singleGoroutine && sameOrder}
 	switch {
 	case len(baseline.calls) < len(first.calls):
 		s.t.Fatalf("sweep: without faults, the scenario makes %s at first and %d the second time: it keeps something from run to run, such as a package's variable",
@@ -160,7 +160,7 @@ func (s *sweep) runBaseline() {
 func (s *sweep) learnWhatVaries() {
 	s.t.Helper()
 	for stage := range stages {
-		a, b := s.baseline.repeat[stage], s.baseline.records[stage]
+		a, b := s.baseline.trial[stage], s.baseline.records[stage]
 		hasWord := func(pattern string) bool { return strings.ContainsFunc(pattern, unicode.IsLetter) }
 		differing := s.baseline.varied.learn(a.newStatements(b), b.newStatements(a), hasWord)
 		if differing != nil && !s.singleGoroutine { // the order of goroutines may change the texts
@@ -291,7 +291,7 @@ func (s *sweep) runDeaths() {
 			key := m.left.key()
 			// A report before the death can excuse the restart. So a death without a report needs
 			// a run, even if a death with a report left the same state.
-			if known := s.states[key]; known != nil && (dead.excused || !known.excused) {
+			if known := s.states[key]; known != nil && (dead.reportedBefore || !known.reportedBefore) {
 				s.outcomes[dead.name] = cmp.Or(s.outcomes[dead.name], "another death leaves the same state, so this one has no run")
 				continue
 			}
@@ -336,7 +336,7 @@ func (r *run) diesAt(m moment) *run {
 		name = r.name + ",restart." + name
 	}
 	dead := &run{name: name, records: append(before, m.record)}
-	dead.excused = len(dead.reports()) > 0
+	dead.reportedBefore = len(dead.reports()) > 0
 	return dead
 }
 
