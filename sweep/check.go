@@ -163,19 +163,28 @@ var confirms = map[*spec.Endpoint]*spec.Endpoint{
 
 // madeUpFor reports whether one of the later calls made up for the failure of this call.
 func (c *Call) madeUpFor(later []*Call) bool {
-	gone := errors.Is(c.Err, agentmessaging.ErrNotFound)
-	for _, l := range later {
-		switch {
-		case l.failed():
-		case gone && c.spec == spec.GetAgent && l.spec == spec.CreateAgent, confirms[c.spec] == l.spec && c.AgentID == l.AgentID:
-			return true
-		case l.spec != c.spec:
-		case c.subject != "" && l.subject == c.subject, c.subject == "" && (c.AgentID == l.AgentID || c.spec == spec.CreateAgent):
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(later, func(l *Call) bool {
+		return !l.failed() && (c.repeatedBy(l) || c.replacedBy(l) || c.confirmedBy(l))
+	})
 }
+
+// repeatedBy reports whether a later call does the same: it has the same text or customer_ref
+// or, if the failed call has neither, it goes to the same endpoint and agent.
+func (c *Call) repeatedBy(l *Call) bool {
+	same := c.subject == l.subject
+	if c.subject == "" {
+		same = c.AgentID == l.AgentID || c.spec == spec.CreateAgent
+	}
+	return same && c.spec == l.spec
+}
+
+// replacedBy reports whether a later call creates an agent in place of one that is gone.
+func (c *Call) replacedBy(l *Call) bool {
+	return c.spec == spec.GetAgent && errors.Is(c.Err, agentmessaging.ErrNotFound) && l.spec == spec.CreateAgent
+}
+
+// confirmedBy reports whether a later call reads what the failed call was to change.
+func (c *Call) confirmedBy(l *Call) bool { return confirms[c.spec] == l.spec && c.AgentID == l.AgentID }
 
 // calls returns the calls about the subject, or about any subject of its endpoint if its
 // text is "". A call that has sent nothing, for example because of a death, may be about

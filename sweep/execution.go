@@ -244,7 +244,7 @@ func (x *execution) point(name string) (err error) {
 	})
 	x.moment(place+"/dies", "at "+place)
 	x.whileRunning(func() {
-		if x.plan.hitPoint(x.stage, place) {
+		if x.plan.hit(x.stage, place, nil) {
 			err = fmt.Errorf("sweep: %s fails, as planned", place)
 			x.record.failedPoint = name
 		} else if x.record.failedPoint == name {

@@ -85,13 +85,8 @@ func (p *plan) place() string {
 	return p.target
 }
 
-// hitCall reports whether the fault hits the next attempt of a call, and records the hit.
-func (p *plan) hitCall(stage int, c *Call) bool { return p.hit(stage, c.Name, c.spec) }
-
-// hitPoint reports whether the fault hits a point, and records the hit.
-func (p *plan) hitPoint(stage int, name string) bool { return p.hit(stage, name, nil) }
-
-// hit is hitCall or, if at is nil, hitPoint.
+// hit reports whether the fault hits the next attempt of a call of the endpoint at, or a point
+// if at is nil. It records the hit.
 func (p *plan) hit(stage int, name string, at *spec.Endpoint) bool {
 	switch {
 	case p == nil:

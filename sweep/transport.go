@@ -190,7 +190,7 @@ func (x *execution) beginAttempt(c *Call) (f faults.Fault, ended bool) {
 		x.underWay++
 		x.noteProviderKeyLocked(r.fake)
 		x.sentKey = cmp.Or(c.key, x.sentKey)
-		if x.plan.hitCall(x.stage, c) {
+		if x.plan.hit(x.stage, c.Name, c.spec) {
 			f = x.plan.fault
 		}
 		if f.Status == http.StatusNotFound && c.onAgent() {
