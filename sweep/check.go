@@ -52,10 +52,10 @@ const (
 	//   - the report is the error of its call. If the call met 401, 402 or 429, this does not
 	//     count, since the application can make the call again.
 	//
-	// A vague report names no message and is not the error of a call. Excused are
-	//   - one missing item for each vague report, if the item was tried, and
-	//   - an item that was not tried, if the application waits for somebody's decision; see
-	//     Resumes.
+	// A vague report names no message and is not the error of a call. It excuses one missing
+	// item that the application tried to send or create, but not if each try met 401, 402 or
+	// 429. An item that it never tried is excused only while the application waits for
+	// somebody's decision; see Resumes.
 	Lost Check = "lost"
 	// LostAgent: nobody knows an agent: its identifier is in no file and no file name of
 	// Env.Dir, and in no text of the application. The run has more such agents than the
