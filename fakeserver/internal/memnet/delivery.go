@@ -74,17 +74,15 @@ func (t *Transmission) Write(w http.ResponseWriter, req *http.Request) {
 	if t.Sent != Nothing {
 		t.send(req.Context(), w, part)
 	}
-	// No more bytes follow: now the connection ends as the delivery says. If the delivery is
-	// Stays or GoesAway, there is nothing to do.
-	switch {
-	case whole, req.ProtoMajor == 2 && t.Ends == Closes && t.Sent != Nothing:
-		// The answer is whole. Or only the HTTP/2 stream ends, and the client sees from the
-		// Content-Length that a part is missing.
-	case t.Ends == Closes:
+	if whole || req.ProtoMajor == 2 && t.Ends == Closes && t.Sent != Nothing {
+		return // of HTTP/2 only the stream ends: the client sees from the Content-Length that a part is missing
+	}
+	switch t.Ends { // no more bytes follow
+	case Closes:
 		panic(http.ErrAbortHandler)
-	case t.Ends == Resets:
+	case Resets:
 		reset(w)
-	case t.Ends == Hangs:
+	case Hangs:
 		t.hang(req.Context())
 		panic(http.ErrAbortHandler)
 	}

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // Direct returns a RoundTripper that calls the handler from ip, on the
@@ -75,12 +76,13 @@ func (d *direct) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // checkSendable refuses a request that a Transport refuses to send, with the Transport's
-// error. Without it, a test would pass here and fail on a network. A Transport checks a
-// request before it looks at the context, so with one that has ended it only checks.
+// error. Without it, a test would pass here and fail on a network. It gives a real Transport
+// the request with a context that has already ended. The Transport checks the request first,
+// so a wrong request gets its error, and a right one gets the context's.
 func checkSendable(req *http.Request) error {
 	unsent := req.WithContext(endedContext)
 	unsent.Body = nil
-	if _, err := checker.RoundTrip(unsent); !errors.Is(err, context.Canceled) {
+	if _, err := checker.RoundTrip(unsent); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	return nil
@@ -89,12 +91,8 @@ func checkSendable(req *http.Request) error {
 // checker sends nothing, because every request that it gets has the endedContext.
 var checker http.Transport
 
-// endedContext is a context that has ended.
-var endedContext = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
+// endedContext is a context that has ended: its deadline has passed.
+var endedContext, _ = context.WithDeadline(context.Background(), time.Time{})
 
 // connect refuses other addresses, and runs the hooks of a connection. These hooks, and
 // the hooks that Request.Write runs, tell a client whether a request that failed was

@@ -55,7 +55,7 @@ type TB interface {
 // of tb closes the client's connections and waits until their servers have ended. So it
 // also waits for calls that ignore their context. With a nil tb, Close closes them.
 func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
-	d := &dialer{host: h, ip: ip, waits: tb != nil}
+	d := &dialer{host: h, ip: ip, closedByCleanup: tb != nil}
 	transport := &http.Transport{
 		Proxy:          d.refuseBeforeConn,
 		DialTLSContext: d.dial,
@@ -80,7 +80,7 @@ func (h *Host) Client(tb TB, ip netip.Addr) *http.Client {
 // host.
 func (h *Host) Close() {
 	h.closed.Store(true)
-	h.closeAll(func(by *dialer) bool { return !by.waits })
+	h.closeAll(func(by *dialer) bool { return !by.closedByCleanup })
 }
 
 // closeAll closes the connections of some clients. For each connection it returns a
@@ -170,10 +170,10 @@ type openConn struct {
 
 // dialer makes the connections of one client.
 type dialer struct {
-	host  *Host
-	ip    netip.Addr
-	waits bool        // the client has a TB, whose cleanup closes the connections
-	ended atomic.Bool // the cleanup of the TB has run
+	host            *Host
+	ip              netip.Addr
+	closedByCleanup bool        // the client has a TB, whose cleanup closes the connections
+	ended           atomic.Bool // the cleanup of the TB has run
 }
 
 // dial makes a connection and its server when a Transport dials for https. The server
