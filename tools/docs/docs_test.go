@@ -170,9 +170,9 @@ func read(t *testing.T, name string) string {
 
 var update = flag.Bool("update", false, "write the Go of the pages into internal/pages")
 
-// ran has the pages whose code is run. It is nil for a page whose tests run as they are. For
-// other pages it has the functions that are swept.
-var ran = map[string][]string{
+// copied has the pages whose code internal/pages has: the functions with these names or, for
+// nil, the tests of the page.
+var copied = map[string][]string{
 	"README.md": nil, "docs/design.md": nil, "docs/faults.md": nil, "docs/limits.md": nil, "docs/migration.md": nil, "docs/tenants.md": nil, "docs/testing.md": nil,
 	"docs/sweep.md":  {"answer", "agentOf", "replace"},
 	"docs/errors.md": {"advice", "enableSMS"},
@@ -185,14 +185,14 @@ var header = regexp.MustCompile(`(?s)^package .*?\n\)\n`)
 // pages.
 func TestPagesAreRun(t *testing.T) {
 	source := ""
-	for _, page := range slices.Sorted(maps.Keys(ran)) {
+	for _, page := range slices.Sorted(maps.Keys(copied)) {
 		code := blocks(t, page)
 		for _, line := range slices.Sorted(maps.Keys(code)) {
-			if ran[page] == nil && strings.Contains("\n"+code[line], "\nfunc Test") {
+			if copied[page] == nil && strings.Contains("\n"+code[line], "\nfunc Test") {
 				source += strings.TrimPrefix(code[line], header.FindString(code[line]))
 			}
 		}
-		source += functions(t, page, ran[page])
+		source += functions(t, page, copied[page])
 	}
 	source += "// Tests are the tests of the pages.\nvar Tests = []testing.InternalTest{\n"
 	for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)`).FindAllStringSubmatch(source, -1) {
@@ -240,14 +240,17 @@ func TestThePagesTestsPass(t *testing.T) {
 }
 
 func TestApplicationsOfThePagesSurvive(t *testing.T) {
-	pages.Survive(t)
+	for name, scenario := range pages.Applications {
+		t.Run(name, func(t *testing.T) { pages.Sweep(t, scenario) })
+	}
 }
 
-// The picture of the sweep shows what go test prints for the first bot, except times, line
-// numbers, and the ends of long lines.
+// The picture of the sweep shows what go test prints for the first bot, which does not survive,
+// except times, line numbers, and the ends of long lines. The test has the name of the page's
+// test, because go test prints it.
 func TestBotSurvives(t *testing.T) {
 	if os.Getenv("SWEEP_THE_BOT") != "" {
-		pages.SurviveNot(t)
+		pages.Sweep(t, pages.FirstBot)
 		return
 	}
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestBotSurvives$")
