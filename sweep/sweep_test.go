@@ -163,13 +163,15 @@ func TestReportOfADeath(t *testing.T) {
 // A process can die at an Env.Point, also at one that the service calls, and while it writes.
 func TestDeathsAtPointsAndInFiles(t *testing.T) {
 	t.Parallel()
+	const tempName = "two1215581851" // as os.CreateTemp names it; the plans name it two*
 	s := run(t, func(e *sweep.Env) {
-		e.Reports(errors.Join(put(e, "one", mine(e)), e.Point("middle"), os.WriteFile(filepath.Join(e.Dir, "two1215581851"), []byte("5678"), 0o600)))
+		file := func(name string) string { return filepath.Join(e.Dir, name) }
+		e.Reports(errors.Join(put(e, "one", mine(e)), e.Point("middle"), os.WriteFile(file(tempName), []byte("5678"), 0o600)))
 		status(e)
 		e.Fake.OnMessage().ReplyFunc(func(fakeserver.Message) fakeserver.Reply {
 			return fakeserver.Reply{Text: fmt.Sprint(e.Point("early"), put(e, "seen", "yes"), e.Point("reply"))}
 		})
-		e.Reports(errors.Join(send(e, mine(e), "Hello"), remove(e, "one"), remove(e, "two1215581851"), os.WriteFile(filepath.Join(e.Dir, "lock"), []byte("mine"), 0o600), remove(e, "lock")))
+		e.Reports(errors.Join(send(e, mine(e), "Hello"), remove(e, "one"), remove(e, tempName), os.WriteFile(file("lock"), []byte("mine"), 0o600), remove(e, "lock")))
 	}, quick...)
 	assert.NotContains(t, s.summary, "nothing is kept", "deaths leave files")
 	assert.Contains(t, s.summary, "some torn files were not tried", "nobody knows what was in the lock")
