@@ -84,7 +84,7 @@ func (s *Store) visit(do func() Kind) error {
 	s.mu.Lock()
 	defer time.Sleep(s.Away)
 	defer s.mu.Unlock()
-	if s.dead.left() > 0 {
+	if s.dead.left() > 0 { // a long text with the key, which the Pacer has to shorten and mask
 		return errors.New("the store is down, and says in many words which setting of " + Key + " is wrong and what to do about that")
 	}
 	s.note(Event{Kind: do()})

@@ -138,11 +138,11 @@ func TestRules(t *testing.T) {
 		rule  loadsim.Rule
 		calls []at
 	}{
-		"fixed":                {loadsim.Aligned(most(2)), []at{{50 * s, 0}, {50 * s, 0}, {51 * s, 9 * s}, {60 * s, 0}, {119 * s, 0}, {119 * s, s}}},
-		"fixed, idle for long": {loadsim.Aligned(most(1)), []at{{0, 0}, {1000 * s, 0}, {1001 * s, 19 * s}}},
-		"from first use":       {loadsim.Fixed(most(2)), []at{{50 * s, 0}, {51 * s, 0}, {52 * s, 58 * s}, {110 * s, 0}}},
-		"sliding log":          {loadsim.Sliding(most(2)), []at{{0, 0}, {30 * s, 0}, {40 * s, 20 * s}, {60 * s, 0}, {61 * s, 29 * s}, {90 * s, 0}}},
-		"token bucket":         {loadsim.Bucket(most(2)), []at{{0, 0}, {0, 0}, {0, 30 * s}, {30 * s, 0}, {31 * s, 29 * s}, {600 * s, 0}, {600 * s, 0}, {600 * s, 30 * s}}},
+		"aligned":                {loadsim.Aligned(most(2)), []at{{50 * s, 0}, {50 * s, 0}, {51 * s, 9 * s}, {60 * s, 0}, {119 * s, 0}, {119 * s, s}}},
+		"aligned, idle for long": {loadsim.Aligned(most(1)), []at{{0, 0}, {1000 * s, 0}, {1001 * s, 19 * s}}},
+		"fixed":                  {loadsim.Fixed(most(2)), []at{{50 * s, 0}, {51 * s, 0}, {52 * s, 58 * s}, {110 * s, 0}}},
+		"sliding log":            {loadsim.Sliding(most(2)), []at{{0, 0}, {30 * s, 0}, {40 * s, 20 * s}, {60 * s, 0}, {61 * s, 29 * s}, {90 * s, 0}}},
+		"token bucket":           {loadsim.Bucket(most(2)), []at{{0, 0}, {0, 0}, {0, 30 * s}, {30 * s, 0}, {31 * s, 29 * s}, {600 * s, 0}, {600 * s, 0}, {600 * s, 30 * s}}},
 		// 4 calls in the minute before: 2 of them still weigh at half time.
 		"sliding counter":       {loadsim.Weighted(most(4)), []at{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0, 75*s + 1}, {60 * s, 15*s + 1}, {75*s + 1, 0}, {76 * s, 14*s + 1}, {90*s + 1, 0}}},
 		"sliding counter, idle": {loadsim.Weighted(most(1)), []at{{0, 0}, {59 * s, 61*s + 1}, {120 * s, 0}}},
