@@ -132,15 +132,15 @@ func (o *observer) endCall(c *call, e agentmessaging.CallEnd) {
 }
 
 // endRequest records the last request, if one was sent. It runs right after the attempt's
-// end, so the request ends now. If the call is repeated, the request gets a span below
-// the call's span. The metric's exemplar points to the request's span, or else to the
-// call's.
-func (o *observer) endRequest(c *call, repeated bool) {
+// end, so the request ends now. With ownSpan, which is for a call of several requests, it gets
+// a span below the call's span. The metric's exemplar points to the request's span, or else to
+// the call's.
+func (o *observer) endRequest(c *call, ownSpan bool) {
 	if c.request.attempt == 0 {
 		return
 	}
 	ctx := context.Context(c)
-	if repeated {
+	if ownSpan {
 		attrs := appendOutcome(appendVerdict(c.appendRequest(server(c.url)), c.request.verdict), c.request.status, c.request.failure)
 		if c.request.attempt > 1 {
 			attrs = append(attrs, semconv.HTTPRequestResendCount(c.request.attempt-1))

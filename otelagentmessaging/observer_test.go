@@ -358,7 +358,7 @@ func inTurn(calls ...call) call {
 	}
 }
 
-// failing returns a story with one attempt over a transport that fails.
+// failing returns options for one attempt, over a transport that fails.
 func failing(err error) []agentmessaging.Option {
 	return []agentmessaging.Option{retries(1), through(func(req *http.Request) (*http.Response, error) {
 		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http does before it dials
