@@ -97,13 +97,12 @@ func (x *execution) identify(c *Call, body []byte) {
 	var s sentBody
 	_ = json.Unmarshal(body, &s)
 	h := fnv.New64a()
-	_, _ = h.Write(body)
 	x.whileRunning(func() {
 		agents := x.record.seen.agents
 		if a, found := x.record.fake.Agent(c.AgentID); found {
 			agents[c.AgentID] = fmt.Sprint(a.CustomerRef, a.SystemPrompt, string(a.Metadata))
 		}
-		_, _ = io.WriteString(h, agents[c.AgentID]) // not the identifier, which depends on the order of the goroutines
+		fmt.Fprint(h, string(body), agents[c.AgentID]) // not the identifier, which depends on the order of the goroutines
 		c.content, c.subject, c.key = h.Sum64(), s.Text+s.CustomerRef, s.APIKey+s.LLM.APIKey
 		x.nameLocked(c, fmt.Sprintf("%06x", c.content&0xffffff))
 	})
@@ -212,25 +211,29 @@ func (x *execution) noteProviderKeyLocked(fake *fakeserver.Server) {
 
 // send makes an attempt, with its fault if it has one.
 func (t *transport) send(req *http.Request, c *Call, f faults.Fault) (*http.Response, error) {
-	fake := t.record.fake
-	if _, found := fake.Agent(c.AgentID); found && f == agentGone {
-		fake.RemoveAgent(c.AgentID)
+	if _, found := t.record.fake.Agent(c.AgentID); found && f == agentGone {
+		t.record.fake.RemoveAgent(c.AgentID)
 	}
 	switch {
 	case c.expired:
-		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http would before it dials
+		httptrace.ContextClientTrace(req.Context()).GetConn("") // as net/http would before it dials; the client always sets this hook
 		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}
 	case f.Name == "" || f == agentGone:
 		return t.direct.RoundTrip(req)
 	case t.bubble || f.Duration == 0:
 		return t.inject(req, f.Fault)
-	case f.Name == faults.Silence:
-		if req.Body != nil {
-			_, _ = io.Copy(io.Discard, req.Body) // the client has sent the whole request
-		}
-		return nil, t.passTime(req.Context(), c, f.Duration)
 	}
-	resp, err := t.direct.RoundTrip(req)
+	return t.slow(req, c, f)
+}
+
+// slow makes an attempt with a fault that takes time: no answer comes, or it comes late.
+// inject would let the fault take real time.
+func (t *transport) slow(req *http.Request, c *Call, f faults.Fault) (resp *http.Response, err error) {
+	if f.Name != faults.Silence {
+		resp, err = t.direct.RoundTrip(req)
+	} else if req.Body != nil {
+		_, _ = io.Copy(io.Discard, req.Body) // the client has sent the whole request
+	}
 	if err == nil {
 		err = t.passTime(req.Context(), c, f.Duration)
 	}
