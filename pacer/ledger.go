@@ -247,9 +247,7 @@ func (l *ledger) merge(other *ledger, wasOnShare bool) {
 				b.Level, b.Extra, b.Corrected, b.Quiet = o.Level, o.Extra, o.Corrected+ahead, o.Quiet+ahead
 			}
 		}
-		// The other processes may return from their shares a moment later. The pause is no longer than
-		// the other ledger's time: if each step loses the state, calls must go nevertheless.
-		b.pause(l.Now + min(b.pace, storeRetry, other.Now-other.Fresh))
+		b.pause(max(l.Now, l.lastToOpen(noCosts).Opens))
 	}
 }
 

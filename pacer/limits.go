@@ -64,6 +64,7 @@ func limitsOf(plan string) (limits []Limit) {
 type costSet uint8
 
 const (
+	noCosts    costSet = 0      // the empty set is part of every set, so the gate with this key holds back all calls
 	request    costSet = 1      // CountsRequests
 	uncounted  costSet = 1 << 7 // an endpoint that no limit counts
 	everything costSet = 1<<8 - 1

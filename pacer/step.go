@@ -22,6 +22,7 @@ import (
 const (
 	claimAhead = 250 * time.Millisecond  // a process asks this long before a turn, so that the round trips to the store delay no call
 	storeRetry = 1700 * time.Millisecond // from the start of one step to the next while the store does not answer
+	returnHold = 2 * time.Second         // storeRetry and a slow step: by then all processes have found the store again
 	firstShare = 0.25                    // the part of Max with which a process begins that never saw the store
 )
 
@@ -152,6 +153,9 @@ func (s *step) adopt(from stored) {
 	l.advance(now)
 	l.Members[l.member] = l.Now
 	maps.DeleteFunc(l.Members, func(_ int64, lastStep time.Duration) bool { return lastStep < l.Now-memberTTL })
+	if s.wasOnShare && l.Gates[noCosts].Opens <= l.Now { // hold all calls until the other processes have left their shares too
+		l.Gates[noCosts] = gate{Opens: l.Now + returnHold}
+	}
 }
 
 // swap writes the step's state. The store may drop it when nothing in it can matter any more.

@@ -194,7 +194,8 @@ func TestStoreAppears(t *testing.T) {
 }
 
 // Without the store, a process learns its share of 60 calls a minute from refusals, and keeps it
-// for 40 windows.
+// for 40 windows. When the store is back, its first call waits, because others may still be on
+// their shares.
 func TestRefusalsTeachAShare(t *testing.T) {
 	for name, tt := range map[string]struct {
 		calls, wait time.Duration // for which calls go before the refusal, and its Retry-After
@@ -204,7 +205,7 @@ func TestRefusalsTeachAShare(t *testing.T) {
 		"a quarter that grew for two windows by a half, to the calls of the second": {calls: 2 * time.Minute, wait: s, level: 27},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			loads := 0
+			loads, began := 0, time.Now()
 			store := &broken{Store: loadsim.NewStore(), fault: func(*loaded) { loads++ }}
 			store.Kill(h)
 			p := sharing(t, perMinute(60), store)
@@ -215,6 +216,9 @@ func TestRefusalsTeachAShare(t *testing.T) {
 			assert.InDelta(t, tt.level, level(p), 0.1, name)
 			time.Sleep(39 * time.Minute)
 			assert.InDelta(t, tt.level, level(p), 0.1, "%s: 39 windows later", name)
+			time.Sleep(time.Until(began.Add(2 * h)))
+			_, wait := ask(t, p, message)
+			assert.Equal(t, 2*s, wait, "%s: with the store", name)
 		})
 	}
 }
