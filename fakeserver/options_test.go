@@ -153,7 +153,6 @@ func adding(a fakeserver.Agent) func(fake) { return func(f fake) { f.AddAgent(f.
 var misuses = map[string]func(fake){
 	"Advance: -1ns is negative":                                     func(f fake) { f.Advance(-1) },
 	`IssueKey: unknown plan "gold"`:                                 func(f fake) { f.IssueKey(fakeserver.KeyOptions{Plan: "gold"}) },
-	`IssueKeyOn: unknown plan "gold"`:                               func(f fake) { f.IssueKeyOn("gold", true) },
 	"Exhaust: unknown limit; the limits are":                        func(f fake) { f.Exhaust("amk_other", "amk_other") },
 	"SetSMS: unknown status; the statuses":                          func(f fake) { f.SetSMS("agent_000001", "on", "") },
 	`SetSMS: no agent has the identifier`:                           func(f fake) { f.SetSMS("agent_000009", "pending", "") },
