@@ -186,7 +186,7 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 func (c *coordinator) stepFailedLocked(s *step, now time.Duration, err error) {
 	if !c.onShareLocked() {
 		c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
-			slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(redact.New(c.apiKey()).Hide(err.Error(), redact.InText), 256)))
+			slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(redact.New(c.apiKey()).Hide(err.Error(), redact.InAnswer), 256)))
 		c.takeShareLocked(now)
 	}
 	s.apply(c.ledgerAtLocked(now))

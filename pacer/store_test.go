@@ -124,7 +124,7 @@ func TestBrokenStore(t *testing.T) {
 		fault func(*loaded)
 		logs  string
 	}{
-		"panics":                     {func(*loaded) { panic("bug") }, "a part of the program panicked: bug"},
+		"panics":                     {func(*loaded) { panic("key " + loadsim.Key + " of redis://me:canary@host") }, "a part of the program panicked: key [redacted] of redis://[redacted]\""},
 		"ends its goroutine":         {func(*loaded) { runtime.Goexit() }, "a part of the program panicked"},
 		"tells no time":              {func(l *loaded) { l.now = time.Time{} }, "says that the time is 0001-01-01"},
 		"is far in the future":       {func(l *loaded) { l.now = time.Unix(1<<40, 0) }, "says that the time is 36812-"},
