@@ -3,6 +3,7 @@ package service
 import (
 	"cmp"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/agent-messaging-service/agentmessaging-go/internal/decisions"
@@ -131,12 +132,7 @@ func (l limit) opens(now time.Time) time.Time {
 }
 
 // later returns the later of two times.
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }
 
 // weightedOpens returns the first time at which the calls of the present window, and the
 // part of the window before that still counts, leave room for one call. calls and used are what
