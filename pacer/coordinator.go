@@ -83,13 +83,13 @@ func (c *coordinator) usesOwnLedgerLocked(now time.Duration) bool {
 // AskLocked implements quota.Rule. It does not ask the store about calls that no limit counts.
 func (c *coordinator) AskLocked(now time.Duration, first *quota.Waiter, waiting int) quota.Schedule {
 	class, k, l := first.Class, costSet(first.Class.ID), c.ledgerAtLocked(now)
-	s, limits := l.earliest(k, nil)
-	free := limits == 0 && s.Turn <= l.Now // no limit counts the calls, and no gate is closed
+	if waiting > 0 && (c.usesOwnLedgerLocked(now) || l.unlimited(k)) {
+		return c.scheduleLocked(now, class, l.grant(class, int64(waiting)))
+	}
+	s, _ := l.earliest(k, nil)
 	switch {
 	case waiting == 0:
 		return c.scheduleLocked(now, class, s)
-	case free || c.usesOwnLedgerLocked(now):
-		return c.scheduleLocked(now, class, l.grant(class, int64(waiting)))
 	case !slices.Contains(c.asking, class):
 		c.asking = append(c.asking, class)
 		c.startStepLocked()

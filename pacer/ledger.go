@@ -91,6 +91,11 @@ func (l *ledger) budgets(k costSet) iter.Seq[budget] {
 	}
 }
 
+// unlimited reports whether no limit and no closed gate holds back a call with the costs k.
+func (l *ledger) unlimited(k costSet) bool {
+	return l.lastToOpen(k).Opens <= l.Now && !slices.ContainsFunc(l.bounds, func(b bound) bool { return b.operation&k != 0 })
+}
+
 // giveBack takes back the count of a call that was granted at the given time, but not sent. Due
 // moves back too, but never before a gate opens, because Due may be the end of that gate's pause.
 func (l *ledger) giveBack(k costSet, at time.Duration) {
