@@ -187,7 +187,7 @@ func (b *budget) safeDistance() time.Duration {
 // not climb for some windows. Otherwise the calls came too close together, for a service that
 // spaces calls or refuses a full window. Then Extra grows. An early call follows an
 // answer, so it is never too close to the call before: its refusal cuts the level. A process
-// that never saw the store looks for its share, so it always cuts the level.
+// that never saw the store looks for its share, so a refusal in a full window cuts its level too.
 func (b *budget) learn(opens, granted time.Duration, neverSawStore bool) {
 	if b.Corrected > 0 && granted <= b.Corrected+2*b.pace {
 		return // granted before the last correction, or too soon after it to show its effect

@@ -185,6 +185,7 @@ func (c *coordinator) endStepLocked(s *step, now time.Duration, err error) {
 // stepFailedLocked applies a step that failed to the process's own ledger.
 func (c *coordinator) stepFailedLocked(s *step, now time.Duration, err error) {
 	if !c.onShareLocked() {
+		// InAnswer, because the error may quote the store's address with its password.
 		c.log(slog.LevelWarn, "agentmessaging pacer's store does not answer; working on a share of the limits",
 			slog.Int("processes", len(c.ledger.Members)), slog.String("error", printable.Line(redact.New(c.apiKey()).Hide(err.Error(), redact.InAnswer), 256)))
 		c.takeShareLocked(now)
